@@ -3,15 +3,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "text/utf8.h"
 #include "text/vocab_formats.h"
-
-static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 tarn__piece tarn__next_word(const char **at, const char *end) {
   const char *first = *at;
-  while (first < end && is_blank(*first)) first++;
+  while (first < end && tarn__utf8_is_space(*first)) first++;
   const char *last = first;
-  while (last < end && !is_blank(*last)) last++;
+  while (last < end && !tarn__utf8_is_space(*last)) last++;
   *at = last;
   return (tarn__piece){first, (size_t)(last - first)};
 }

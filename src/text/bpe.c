@@ -355,7 +355,7 @@ static bool begins_word(const void *self, int32_t id) {
   const char *bytes = b->all.bytes + t->at;
   if (t->sort != TARN__TOKEN_PLAIN) return true;
   if (b->rules.pieces) return t->length >= BLANK_LENGTH && memcmp(bytes, BLANK, BLANK_LENGTH) == 0;
-  return *bytes == ' ' || (*bytes >= '\t' && *bytes <= '\r');
+  return tarn__utf8_is_space(*bytes);
 }
 
 const tarn__vocab_kind tarn__bpe_kind = {detect, open_bpe, close_bpe, piece, encode, decode, begins_word, "BPE"};

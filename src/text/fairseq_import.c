@@ -32,7 +32,7 @@ bool tarn__fairseq_is_count(const char *text, size_t length) {
 }
 
 static size_t without_blanks(const char *line, size_t length) {
-  while (length > 0 && (line[length - 1] == ' ' || (line[length - 1] >= '\t' && line[length - 1] <= '\r'))) length--;
+  while (length > 0 && tarn__utf8_is_space(line[length - 1])) length--;
   return length;
 }
 

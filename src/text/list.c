@@ -44,7 +44,7 @@ static int32_t find_token(const void *self, const char *token) { return find(sel
 
 static bool has_blank(const char *line, size_t length) {
   for (size_t i = 0; i < length; i++)
-    if (line[i] == ' ' || (line[i] >= '\t' && line[i] <= '\r')) return true;
+    if (tarn__utf8_is_space(line[i])) return true;
   return false;
 }
 
@@ -113,10 +113,10 @@ static tarn_status write_all(tarn_vocab_text *out, lines *l, const char *data, s
   const tarn_status status = tarn__vocab_named_facts(&facts, l, find_token);
   if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "%s: ", path);
   TARN_TRY(find_model(model, path));
-  TARN_REQUIRE(!*model || find(l, "", 0) < 0, DATA, "%s:%d: the line is empty, and pieces of %s are not", path,
-               find(l, "", 0) + 1, model);
+  TARN_REQUIRE(!*model || find(l, "", 0) < 0, DATA, "%s:%d: an empty line cannot be a token when %s cuts the text",
+               path, find(l, "", 0) + 1, model);
   if (*model)
-    snprintf(head, sizeof head, "%s1\n%s%zu\n", TARN__MARIAN_MAGIC, TARN__MARIAN_SIZE, l->index.count);
+    snprintf(head, sizeof head, "%s2\n%s%zu\n", TARN__MARIAN_MAGIC, TARN__MARIAN_SIZE, l->index.count);
   else
     snprintf(head, sizeof head, "%s3\nlowercase 0\nsize %zu\n", TARN__WORDS_MAGIC, l->index.count);
   TARN_TRY(tarn__vocab_append(out, head, strlen(head)));

@@ -1,6 +1,6 @@
-// A list of tokens as a file of its own, as torchtext's vocabularies are once written: tokens.NAME.txt, a token a line
-// in the order of the ids. An empty line is a token of white space. The special ones are known by their names, such as
-// <unk>, <bos>, <eos> and <pad>.
+// Reads a list of tokens, such as a torchtext vocabulary written to a file: tokens.NAME.txt, with a token on each line
+// in the order of the ids. An empty line is a token of white space. The special tokens are known by their names, such
+// as <unk>, <bos>, <eos> and <pad>.
 #ifndef TARN_TEXT_LIST_H
 #define TARN_TEXT_LIST_H
 

@@ -46,7 +46,7 @@ static int32_t find(const marian *m, const char *token, size_t length) {
 
 static int32_t find_token(const void *self, const char *token) { return find(self, token, strlen(token)); }
 
-static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader) {
+static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader, bool named) {
   int64_t count;
   void *memory;
   const char *line;
@@ -75,16 +75,16 @@ static tarn_status read_tokens(marian *m, tarn__vocab_reader *reader) {
                                  .pad = find(m, "<pad>", 5),
                                  .bos = -1,
                                  .special = TARN__VOCAB_NO_SPECIAL};
-  // Marian's lists have these; the special tokens of torchtext's have other names (text/list.h).
-  if (m->facts.unk >= 0 && m->facts.eos >= 0) return TARN_STATUS_OK;
-  return tarn__vocab_named_facts(&m->facts, m, find_token);
+  if (named) return tarn__vocab_named_facts(&m->facts, m, find_token);
+  TARN_REQUIRE(m->facts.unk >= 0 && m->facts.eos >= 0, DATA, "the vocabulary needs the tokens <unk> and </s>");
+  return TARN_STATUS_OK;
 }
 
 static tarn_status parse(marian *m, const void *bytes, size_t size) {
   tarn__vocab_reader reader = {bytes, (const char *)bytes + size};
   int64_t version, model;
-  TARN_TRY(tarn__vocab_head(&reader, &version, TARN__MARIAN_MAGIC, 1));
-  TARN_TRY(read_tokens(m, &reader));
+  TARN_TRY(tarn__vocab_head(&reader, &version, TARN__MARIAN_MAGIC, TARN__MARIAN_NEWEST));
+  TARN_TRY(read_tokens(m, &reader, version > 1));
   TARN_TRY(tarn__vocab_number(&reader, &model, TARN__MARIAN_MODEL, 999999999));
   TARN_REQUIRE(model == reader.end - reader.at, DATA,
                "damaged vocabulary: its SentencePiece model has %lld bytes, not %lld",

@@ -3,7 +3,9 @@
 // text may begin with a code such as ">>deu<<", which is one token.
 //
 // The file: a line "tarn-vocab marian 1", a line "size N" and N lines with a token each in the order of their ids, a
-// line "model B", and the B bytes of the SentencePiece model.
+// line "model B", and the B bytes of the SentencePiece model. <unk>, </s> and <pad> are special, and nothing begins a
+// sentence. In a file of version 2 the special tokens are known by their names, such as <bos>
+// (tarn__vocab_named_facts()).
 #ifndef TARN_TEXT_MARIAN_H
 #define TARN_TEXT_MARIAN_H
 
@@ -16,7 +18,7 @@
 #define TARN__MARIAN_SIZE "size "
 #define TARN__MARIAN_MODEL "model "
 
-enum { TARN__MARIAN_MOST = 1000000 };  // tokens
+enum { TARN__MARIAN_MOST = 1000000, TARN__MARIAN_NEWEST = 2 };  // tokens; the version that is read
 
 // The files of a folder that save_pretrained() wrote.
 #define TARN__MARIAN_TOKENS "vocab.json"

@@ -17,7 +17,7 @@ static tarn_status write_model(const char *folder, const tarn_vocab *vocab, bool
   tarn__vocab_reader reader = {bytes, bytes + size};
   TARN_TRY(tarn__path_join(path, folder, tarn__marian_model_name(target)));
   if (!tarn__vocab_is_marian(vocab)) return tarn__file_write(path, bytes, size);
-  TARN_TRY(tarn__vocab_head(&reader, &number, TARN__MARIAN_MAGIC, 1));
+  TARN_TRY(tarn__vocab_head(&reader, &number, TARN__MARIAN_MAGIC, TARN__MARIAN_NEWEST));
   TARN_TRY(tarn__vocab_number(&reader, &number, TARN__MARIAN_SIZE, TARN__MARIAN_MOST));
   for (size_t length; number > 0; number--)
     TARN_REQUIRE(tarn__vocab_line(&reader, &line, &length), INTERNAL, "the vocabulary's file ends too early");

@@ -25,6 +25,9 @@ size_t tarn__utf8_valid(const char *text, size_t size);
 // YAML, in which names of classes are kept; `size` if there is none. *code: that character, -1 for an invalid byte.
 size_t tarn__utf8_line(int32_t *code, const char *text, size_t size);
 
+// White space of ASCII.
+static inline bool tarn__utf8_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 // White space as Python's str.split() and str.strip() have it; -1, an invalid byte, is none.
 bool tarn__utf8_is_blank(int32_t code);
 

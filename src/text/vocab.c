@@ -191,13 +191,8 @@ tarn_status tarn__vocab_open_marian(tarn_vocab **vocab, const char *folder, bool
   size_t size;
   *vocab = NULL;
   TARN_TRY(tarn__marian_import(&bytes, &size, folder, target));
-  tarn_status status = open_bytes(vocab, bytes, size);
-  const bool list = status == TARN_STATUS_OK && (*vocab)->kind == &tarn__marian_kind;
-  if (status == TARN_STATUS_OK && (!list || is_named(*vocab, &tarn__marian_kind))) return status;
-  if (status == TARN_STATUS_OK) {
-    tarn_vocab_close(vocab);
-    status = tarn__fail(TARN_STATUS_DATA, "the vocabulary needs the tokens <unk> and </s>");
-  }
+  const tarn_status status = open_bytes(vocab, bytes, size);
+  if (status == TARN_STATUS_OK) return status;
   return tarn__fail_prefix(status, "%s, vocabulary of %s: ", folder, tarn__marian_model_name(target));
 }
 
@@ -221,6 +216,7 @@ bool tarn__vocab_has_marian_form(const tarn_vocab *source, const tarn_vocab *tar
          (is_named(source, &tarn__spm_kind) && is_named(target, &tarn__spm_kind));
 }
 
+bool tarn__vocab_is_prefixed(const tarn_vocab *vocab) { return vocab->kind == &tarn__prefixed_kind; }
 bool tarn__vocab_is_marian(const tarn_vocab *vocab) { return vocab->kind == &tarn__marian_kind; }
 bool tarn__vocab_is_sentencepiece(const tarn_vocab *vocab) { return vocab->kind == &tarn__spm_kind; }
 

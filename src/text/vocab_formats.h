@@ -17,6 +17,8 @@ tarn_status tarn__vocab_export_marian(const char *folder, const tarn_vocab *sour
 // The same vocabulary with a token in front of each text that is not empty (text/prefixed.h); one with such a token
 // already is copied. Fails with DATA or MEMORY.
 tarn_status tarn__vocab_open_prefixed(tarn_vocab **vocab, const tarn_vocab *other, int32_t first) TARN_CHECKED;
+// Whether there is such a token, which is tarn_vocab_bos().
+bool tarn__vocab_is_prefixed(const tarn_vocab *vocab);
 
 // Whether a vocabulary is of GPT-2's or of RoBERTa's kind, and writing either as vocab.json and merges.txt into an
 // existing folder. Fails with USAGE for another kind, IO or MEMORY.

@@ -34,8 +34,6 @@ typedef struct words {
   tarn__vocab_facts facts;
 } words;
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 // The number of a word, or -1.
 static int64_t find_word(const table *t, const char *text, size_t length, uint64_t hash) {
   size_t step = 0;
@@ -79,9 +77,9 @@ static void table_close(table *t) {
 // end. `room` holds a word that differs from the text.
 static tarn_status next_word(const char **at, const char *end, const char **text, size_t *length, bool lowercase,
                              tarn_vocab_text *room) {
-  while (*at < end && is_space(**at)) ++*at;
+  while (*at < end && tarn__utf8_is_space(**at)) ++*at;
   const char *start = *at;
-  while (*at < end && !is_space(**at)) ++*at;
+  while (*at < end && !tarn__utf8_is_space(**at)) ++*at;
   *text = start;
   *length = (size_t)(*at - start);
   if (*length == 0 || (!lowercase && tarn__utf8_valid(start, *length) == *length)) return TARN_STATUS_OK;
@@ -137,7 +135,8 @@ static tarn_status parse(words *self, const char *bytes, size_t length_of_all) {
         (length > 0 || version == 3) && !memchr(line, '\0', length) && tarn__utf8_valid(line, length) == length, DATA,
         "damaged vocabulary: token %lld is empty or not UTF-8", (long long)i);
     for (size_t k = 0; k < length; k++)
-      TARN_REQUIRE(!is_space(line[k]), DATA, "damaged vocabulary: token %lld holds white space", (long long)i);
+      TARN_REQUIRE(!tarn__utf8_is_space(line[k]), DATA, "damaged vocabulary: token %lld holds white space",
+                   (long long)i);
     TARN_REQUIRE(i >= self->specials ||
                      (length == strlen(tarn__vocab_specials[i]) && memcmp(line, tarn__vocab_specials[i], length) == 0),
                  DATA, "damaged vocabulary: token %lld must be %s", (long long)i, tarn__vocab_specials[i]);

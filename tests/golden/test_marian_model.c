@@ -169,7 +169,7 @@ static void wrong_files(void **state) {
       {"generation_config.json", "\"forced_eos_token_id\": 0", "\"forced_eos_token_id\": 5",
        "\"forced_eos_token_id\" is 5"},
       {"vocab.json", "\"<unk>\":1", "\"<unk>\":3", "have the same id 3"},
-      {"vocab.json", "\"<unk>\":1", "\"<unkn>\":1", "no unknown token, such as <unk>"},
+      {"vocab.json", "\"<unk>\":1", "\"<unkn>\":1", "the vocabulary needs the tokens <unk> and </s>"},
       {"vocab.json", "\"<unk>\":1,", "", "but the ids of 154 tokens are 0 to 153 without holes"},
   };
   static const char *const files[] = {

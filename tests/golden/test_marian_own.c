@@ -216,7 +216,7 @@ static void wrong_files(void **state) {
       {"decoder.yml", "beam-size: 1", "beam-size: [1", "own/decoder.yml:"},
       {"vocab.yml", "<unk>: 1", "<unk>: 3", "have the same id 3"},
       {"vocab.yml", "<unk>: 1", "<unk>: x", "vocab.yml: the id of \"<unk>\" is not a whole number"},
-      {"vocab.yml", "<unk>: 1", "<unkn>: 1", "no unknown token, such as <unk>"},
+      {"vocab.yml", "<unk>: 1", "<unkn>: 1", "the vocabulary needs the tokens <unk> and </s>"},
       {"vocab.yml", "<unk>: 1\n", "", "are 0 to 153 without holes"},
       {"vocab.yml", "a: 34\n", "b: 34\n", "vocab.yml:46: key \"b\" is given twice"},
       {"vocab.yml", "a: 34\n", "*a : 34\n", "vocab.yml:35: anchors and aliases"},

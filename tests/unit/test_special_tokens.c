@@ -309,6 +309,33 @@ static void test_list(void **state) {
   tarn_vocab_close(&vocab);
 }
 
+// Those of a list whose texts SentencePiece cuts are the same ones, whatever else is called like Marian's.
+static void test_cut_list(void **state) {
+  (void)state;
+  static const struct {
+    const char *list;
+    int32_t unk, bos, eos, pad;
+  } cases[] = {{"<unk>\n<pad>\n<s>\n</s>\na\n", 0, 2, 3, 1},
+               {"<unk>\n<bos>\n<eos>\n</s>\na\n", 0, 1, 2, -1},
+               {"<UNK>\n<s>\n</s>\n<bos>\n<PAD>\n", 0, 3, 2, 4}};
+  char *model;
+  size_t size;
+  assert_int_equal(tarn__file_read(TARN_SOURCE_DIR "/tests/golden/torch/stacks/target.spm", &model, &size),
+                   TARN_STATUS_OK);
+  sandbox_write("cut.spm", model, size);
+  tarn__free(model);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn_vocab *vocab;
+    sandbox_write("tokens.cut.txt", cases[i].list, strlen(cases[i].list));
+    assert_int_equal(tarn_vocab_open(&vocab, "tokens.cut.txt"), TARN_STATUS_OK);
+    assert_int_equal(tarn_vocab_unk(vocab), cases[i].unk);
+    assert_int_equal(tarn_vocab_bos(vocab), cases[i].bos);
+    assert_int_equal(tarn_vocab_eos(vocab), cases[i].eos);
+    assert_int_equal(tarn_vocab_pad(vocab), cases[i].pad);
+    tarn_vocab_close(&vocab);
+  }
+}
+
 static void refuse_vocab(const char *path, const char *bytes, const char *words) {
   tarn_vocab *vocab;
   sandbox_write(path, bytes, strlen(bytes));
@@ -328,7 +355,8 @@ static void test_wrong_list(void **state) {
                {"", "tokens.x.txt"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refuse_vocab("tokens.x.txt", cases[i].list, cases[i].words);
   sandbox_write("x.spm", "any", 3);
-  refuse_vocab("tokens.x.txt", "<unk>\n\n<eos>\na\n", "tokens.x.txt:2: the line is empty, and pieces of x.spm are not");
+  refuse_vocab("tokens.x.txt", "<unk>\n\n<eos>\na\n",
+               "tokens.x.txt:2: an empty line cannot be a token when x.spm cuts the text");
 #define PREFIXED "tarn-vocab prefixed 1\n"
   refuse_vocab("damaged", PREFIXED "first 2\n", "damaged: ");
   refuse_vocab("damaged", "tarn-vocab prefixed 2\nfirst 2\nx", "this program reads version 1");
@@ -342,7 +370,8 @@ int main(void) {
       cmocka_unit_test(test_with_symbols), cmocka_unit_test(test_without_symbols),
       cmocka_unit_test(test_words),        cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_roberta),      cmocka_unit_test(test_wordpiece_export),
-      cmocka_unit_test(test_list),         cmocka_unit_test(test_wrong_list),
+      cmocka_unit_test(test_list),         cmocka_unit_test(test_cut_list),
+      cmocka_unit_test(test_wrong_list),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
