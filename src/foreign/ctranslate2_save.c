@@ -21,6 +21,7 @@
 #include "store/checkpoint.h"
 #include "tarn/lab/foreign.h"
 #include "task/task.h"
+#include "text/vocab_formats.h"
 #include "text/vocab_kind.h"
 
 enum { VERSION = 6, REVISION = 7, MOST_ALIASES = 4 };
@@ -122,6 +123,31 @@ static tarn_status check_layer(const tarn__checkpoint *c, const tarn_stack *stac
   return TARN_STATUS_OK;
 }
 
+// The token that the decoder reads first.
+static const char *start_of(const tarn__checkpoint *c) {
+  const int64_t start = c->config->model.decoder_start;
+  return tarn_vocab_piece(c->target, start >= 0 ? (int32_t)start : tarn_vocab_eos(c->target));
+}
+
+static tarn_status check_token(const tarn__checkpoint *c, const char *what, const char *here, const char *there) {
+  TARN_REQUIRE(strcmp(here, there) == 0, USAGE,
+               "%s: the %s is \"%s\" in the source and \"%s\" in the target, and CTranslate2's format has one name",
+               c->path, what, here, there);
+  return TARN_STATUS_OK;
+}
+
+// The format names each special token once, for both sides.
+static tarn_status check_tokens(const tarn__checkpoint *c) {
+  const int32_t unk[] = {tarn_vocab_unk(c->source), tarn_vocab_unk(c->target)};
+  TARN_REQUIRE(unk[0] >= 0 && unk[1] >= 0, USAGE,
+               "%s: CTranslate2 needs an unknown token, which its vocabulary does not have", c->path);
+  TARN_TRY(check_token(c, "unknown token", tarn_vocab_piece(c->source, unk[0]), tarn_vocab_piece(c->target, unk[1])));
+  TARN_TRY(check_token(c, "end of sentence", tarn_vocab_piece(c->source, tarn_vocab_eos(c->source)),
+                       tarn_vocab_piece(c->target, tarn_vocab_eos(c->target))));
+  if (!tarn__vocab_is_prefixed(c->source)) return TARN_STATUS_OK;
+  return check_token(c, "beginning of a sentence", tarn_vocab_piece(c->source, tarn_vocab_bos(c->source)), start_of(c));
+}
+
 static tarn_status check_model(const tarn__checkpoint *c) {
   const tarn_config_model *m = &c->config->model;
   const tarn__part *positions = m->positions.part;
@@ -135,8 +161,7 @@ static tarn_status check_model(const tarn__checkpoint *c) {
   TARN_TRY(tarn__hf_check_tables(c->path, m, "CTranslate2"));
   TARN_TRY(tarn__hf_check_embedding_norm(c->path, m, "CTranslate2"));
   TARN_TRY(tarn__hf_check_stacks(c->path, c->config, "CTranslate2"));
-  TARN_REQUIRE(tarn_vocab_unk(c->source) >= 0 && tarn_vocab_unk(c->target) >= 0, USAGE,
-               "%s: CTranslate2 needs an unknown token, which its vocabulary does not have", c->path);
+  TARN_TRY(check_tokens(c));
   for (int32_t i = 0; i < c->config->encoder.count; i++) TARN_TRY(check_layer(c, &c->config->encoder, i));
   for (int32_t i = 0; i < c->config->decoder.count; i++) TARN_TRY(check_layer(c, &c->config->decoder, i));
   return TARN_STATUS_OK;
@@ -362,13 +387,12 @@ static tarn_status write_config(const target *t, const char *folder) {
   char path[PATH_MAX];
   const tarn_config *config = t->from->config;
   const tarn_vocab *vocab = t->from->target;
-  const int32_t eos = tarn_vocab_eos(vocab);
-  const int32_t start = config->model.decoder_start >= 0 ? (int32_t)config->model.decoder_start : eos;
+  const char *start = start_of(t->from), *eos = tarn_vocab_piece(vocab, tarn_vocab_eos(vocab));
   json_t *object =
-      json_pack("{s:b, s:b, s:s, s:s, s:s, s:s, s:f}", "add_source_bos", 0, "add_source_eos", 1, "bos_token",
-                tarn_vocab_piece(vocab, start), "decoder_start_token", tarn_vocab_piece(vocab, start), "eos_token",
-                tarn_vocab_piece(vocab, eos), "unk_token", tarn_vocab_piece(vocab, tarn_vocab_unk(vocab)),
-                "layer_norm_epsilon", tarn__hf_number(kind_of(config, &config->encoder, 0), "norm_type.epsilon"));
+      json_pack("{s:b, s:b, s:s, s:s, s:s, s:s, s:f}", "add_source_bos", (int)tarn__vocab_is_prefixed(t->from->source),
+                "add_source_eos", 1, "bos_token", start, "decoder_start_token", start, "eos_token", eos, "unk_token",
+                tarn_vocab_piece(vocab, tarn_vocab_unk(vocab)), "layer_norm_epsilon",
+                tarn__hf_number(kind_of(config, &config->encoder, 0), "norm_type.epsilon"));
   TARN_TRY(tarn__path_join(path, folder, TARN__HF_CONFIG));
   return tarn__hf_config_write(object, path);
 }

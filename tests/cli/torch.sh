@@ -38,6 +38,16 @@ for format in marian ctranslate2; do
     "$TARN" export --format $format model.safetensors y
 done
 
+# CTranslate2 puts the token in front of each source itself, which is called as that of the target.
+cp -r in pre && jq '.norm_first = true' in/config.json >pre/config.json
+"$TARN" import pre --output pre.safetensors || fail "import of pre-norm layers"
+"$TARN" export --format ctranslate2 pre.safetensors pre-ct2 || fail "export for CTranslate2"
+jq -e '.add_source_bos and .bos_token == "<bos>" and .eos_token == "<eos>"' pre-ct2/config.json >out.txt || fail "$(cat pre-ct2/config.json)"
+sed 's/<bos>/<s>/' in/tokens.source.txt >pre/tokens.source.txt
+"$TARN" import pre --output pre.safetensors || fail "import with another beginning"
+refuse 2 'the beginning of a sentence is "<s>" in the source and "<bos>" in the target' \
+  "$TARN" export --format ctranslate2 pre.safetensors y
+
 # One clear line, and nothing written.
 refuse 2 'exclude each other' "$TARN" vocab --import-checkpoint model.safetensors --import-marian x --output y
 refuse 1 'in: ' "$TARN" vocab --import-checkpoint in --output y
