@@ -171,6 +171,11 @@ const tarn__stored *tarn__hf_tensors_find(const tarn__hf_tensors *tensors, const
   return tensor ? tensor : find(tensors, name);
 }
 
+bool tarn__hf_ends(const char *name, const char *end) {
+  const size_t length = strlen(name), own = strlen(end);
+  return length >= own && strcmp(name + length - own, end) == 0;
+}
+
 const char *tarn__hf_tensors_path(const tarn__hf_tensors *tensors, const tarn__stored *tensor) {
   const uint8_t *data = tensor ? tensor->data : NULL;
   for (size_t f = 0; data && f < tensors->file_count; f++) {

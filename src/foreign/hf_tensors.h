@@ -33,6 +33,8 @@ tarn_status tarn__hf_tensors_judge(const tarn__hf_tensors *tensors, tarn_status 
 
 // The tensor of a name, with or without the prefix; NULL if there is none.
 const tarn__stored *tarn__hf_tensors_find(const tarn__hf_tensors *tensors, const char *name);
+// Whether a name has this end.
+bool tarn__hf_ends(const char *name, const char *end);
 // The file of a tensor.
 const char *tarn__hf_tensors_path(const tarn__hf_tensors *tensors, const tarn__stored *tensor);
 

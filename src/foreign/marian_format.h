@@ -105,7 +105,7 @@ tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side,
 // words, by the names of the source's, the target's and the output's.
 tarn_status tarn__marian_take_one(tarn__marian_source *source, const char *theirs, const char *ours, int64_t skipped,
                                   bool set) TARN_CHECKED;
-enum { TARN__MARIAN_TABLES = 3 };
+enum { TARN__MARIAN_SOURCE_TABLE, TARN__MARIAN_TARGET_TABLE, TARN__MARIAN_OUTPUT_TABLE, TARN__MARIAN_TABLES };
 tarn_status tarn__marian_take_tables(tarn__marian_source *source, const char *const names[TARN__MARIAN_TABLES],
                                      bool set) TARN_CHECKED;
 // Fills in which matrices of the words are one by their values, of which tied ones are copies: `output` may be NULL.

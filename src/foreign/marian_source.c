@@ -101,15 +101,16 @@ tarn_status tarn__marian_take_top(tarn__marian_source *source, const char *side,
   return TARN_STATUS_OK;
 }
 
-enum { SOURCE, TARGET, OUTPUT };  // of the names of tables
-
 tarn_status tarn__marian_take_tables(tarn__marian_source *source, const char *const names[TARN__MARIAN_TABLES],
                                      bool set) {
   const tarn__marian_config *c = &source->config;
-  if (c->tied && c->shared) return tarn__marian_take_one(source, names[TARGET], "embeddings.weight", 0, set);
-  TARN_TRY(tarn__marian_take_one(source, names[SOURCE], "embeddings.source.weight", 0, set));
-  if (!c->shared) TARN_TRY(tarn__marian_take_one(source, names[TARGET], "embeddings.target.weight", 0, set));
-  return c->tied ? TARN_STATUS_OK : tarn__marian_take_one(source, names[OUTPUT], "embeddings.output.weight", 0, set);
+  if (c->tied && c->shared)
+    return tarn__marian_take_one(source, names[TARN__MARIAN_TARGET_TABLE], "embeddings.weight", 0, set);
+  TARN_TRY(tarn__marian_take_one(source, names[TARN__MARIAN_SOURCE_TABLE], "embeddings.source.weight", 0, set));
+  if (!c->shared)
+    TARN_TRY(tarn__marian_take_one(source, names[TARN__MARIAN_TARGET_TABLE], "embeddings.target.weight", 0, set));
+  return c->tied ? TARN_STATUS_OK
+                 : tarn__marian_take_one(source, names[TARN__MARIAN_OUTPUT_TABLE], "embeddings.output.weight", 0, set);
 }
 
 static bool same(const tarn__stored *a, const tarn__stored *b) {
@@ -128,6 +129,7 @@ void tarn__marian_find_shared(tarn__marian_config *config, const tarn__stored *s
 
 bool tarn__marian_is_copy(const tarn__marian_config *config, const char *const names[TARN__MARIAN_TABLES],
                           const char *name) {
-  if (config->tied && strcmp(name, names[OUTPUT]) == 0) return true;
-  return config->shared && (strcmp(name, names[SOURCE]) == 0 || strcmp(name, names[TARGET]) == 0);
+  if (config->tied && strcmp(name, names[TARN__MARIAN_OUTPUT_TABLE]) == 0) return true;
+  return config->shared &&
+         (strcmp(name, names[TARN__MARIAN_SOURCE_TABLE]) == 0 || strcmp(name, names[TARN__MARIAN_TARGET_TABLE]) == 0);
 }

@@ -11,7 +11,6 @@
 #include "parts/table/part_table.h"
 #include "tarn/text.h"
 
-enum { SOURCE, TARGET, OUTPUT };        // sides, and tables
 enum { POSITIONS = 5000, LONGER = 6 };  // of the tutorial: rows of positions, and tokens beyond those of the source
 
 static const char *const KNOWN[] = {
@@ -58,11 +57,6 @@ static tarn_status read_name(const tarn__hf_config *file, char name[TARN__TORCH_
   return TARN_STATUS_OK;
 }
 
-static bool ends_with(const char *text, const char *end) {
-  const size_t length = strlen(text), own = strlen(end);
-  return length >= own && strcmp(text + length - own, end) == 0;
-}
-
 // The one stack of a side among the tensors, if config.json does not name it.
 static tarn_status find_stack(const tarn__hf_config *file, tarn__torch_source *s, int side) {
   const tarn__hf_tensors *tensors = &s->base.import.tensors;
@@ -72,18 +66,18 @@ static tarn_status find_stack(const tarn__hf_config *file, tarn__torch_source *s
     const char *name = tensors->tensors[i].name;
     const size_t length = strlen(name);
     char before[TARN__TORCH_NAME];
-    if (!ends_with(name, LAYER) || length - strlen(LAYER) >= sizeof before) continue;
+    if (!tarn__hf_ends(name, LAYER) || length - strlen(LAYER) >= sizeof before) continue;
     snprintf(before, sizeof before, "%.*s", (int)(length - strlen(LAYER)), name);
-    if ((find(s, before, CROSS) != NULL) != (side == TARGET)) continue;
+    if ((find(s, before, CROSS) != NULL) != (side == TARN__SIDE_TARGET)) continue;
     TARN_REQUIRE(!any, DATA,
                  "%s: \"%s"
-                 "%s\" and \"%s\" are of two stacks; name one by \"%s\" of %s",
+                 "%s\" and \"%s\" belong to two stacks; choose one with \"%s\" of %s",
                  tensors->path, found, LAYER, name, SIDES[side], file->path);
     memcpy(found, before, sizeof before);
     any = true;
   }
   TARN_REQUIRE(any, DATA, "%s: there is no tensor \"%s.%s\", which nn.Transformer has", tensors->path, SIDES[side],
-               side == TARGET ? CROSS : LAYER);
+               side == TARN__SIDE_TARGET ? CROSS : LAYER);
   return TARN_STATUS_OK;
 }
 
@@ -92,6 +86,9 @@ static tarn_status read_stack_name(const tarn__hf_config *file, tarn__torch_sour
   if (!tarn__hf_value(file, SIDES[side])) return find_stack(file, s, side);
   TARN_TRY(read_name(file, name, SIDES[side], NULL));
   if (*name) strcat(name, ".");
+  TARN_REQUIRE(side == TARN__SIDE_TARGET || !find(s, name, CROSS), DATA,
+               "%s: \"%s\" names a stack with cross-attention (\"%s%s\"), which an encoder does not have", file->path,
+               SIDES[side], name, CROSS);
   if (find(s, name, LAYER)) return TARN_STATUS_OK;
   char full[2 * TARN__TORCH_NAME];
   snprintf(full, sizeof full, "%s%s", name, LAYER);
@@ -115,14 +112,15 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__torch_source *s
   for (int i = 0; i < TARN__MARIAN_TABLES; i++) {
     char name[TARN__TORCH_NAME];
     TARN_TRY(read_name(file, name, keys[i], others[i]));
-    if (i == OUTPUT) snprintf(s->bias, sizeof s->bias, "%.*s.bias", TARN__TORCH_NAME - 16, name);
+    if (i == TARN__MARIAN_OUTPUT_TABLE) snprintf(s->bias, sizeof s->bias, "%.*s.bias", TARN__TORCH_NAME - 16, name);
     snprintf(s->tables[i], sizeof s->tables[i], "%.*s.weight", TARN__TORCH_NAME - 16, name);
     TARN_TRY(matrix(file, s, &tables[i], s->tables[i], keys[i]));
   }
-  tarn__marian_find_shared(c, tables[SOURCE], tables[TARGET], tables[OUTPUT]);
-  c->vocab = tables[SOURCE]->shape[0];
-  c->target_vocab = tables[TARGET]->shape[0];
-  c->d_model = tables[SOURCE]->shape[1];
+  tarn__marian_find_shared(c, tables[TARN__MARIAN_SOURCE_TABLE], tables[TARN__MARIAN_TARGET_TABLE],
+                           tables[TARN__MARIAN_OUTPUT_TABLE]);
+  c->vocab = tables[TARN__MARIAN_SOURCE_TABLE]->shape[0];
+  c->target_vocab = tables[TARN__MARIAN_TARGET_TABLE]->shape[0];
+  c->d_model = tables[TARN__MARIAN_SOURCE_TABLE]->shape[1];
   c->unbiased = find(s, s->bias, "") == NULL;
   return tarn__hf_demand_size(file, "d_model", c->d_model, s->base.import.tensors.path);
 }
@@ -130,7 +128,7 @@ static tarn_status read_words(const tarn__hf_config *file, tarn__torch_source *s
 static tarn_status read_stack(const tarn__hf_config *file, tarn__torch_source *s, int side) {
   static const char *const keys[TARN__TORCH_SIDES] = {"num_encoder_layers", "num_decoder_layers"};
   const char *path = s->base.import.tensors.path;
-  tarn__marian_stack *stack = side == SOURCE ? &s->base.config.encoder : &s->base.config.decoder;
+  tarn__marian_stack *stack = side == TARN__SIDE_SOURCE ? &s->base.config.encoder : &s->base.config.decoder;
   char name[2 * TARN__TORCH_NAME];
   const tarn__stored *ffn;
   TARN_TRY(read_stack_name(file, s, side));
@@ -146,7 +144,10 @@ static tarn_status read_stack(const tarn__hf_config *file, tarn__torch_source *s
   TARN_TRY(tarn__hf_demand_size(file, keys[side], stack->layers, path));
   TARN_TRY(tarn__hf_demand_size(file, "dim_feedforward", stack->ffn, path));
   TARN_TRY(tarn__hf_size(file, &stack->heads, "nhead", 0));
-  return tarn__hf_check_divides(file, "nhead", stack->heads, s->tables[SOURCE], s->base.config.d_model);
+  TARN_REQUIRE(s->base.config.d_model % stack->heads == 0, DATA,
+               "%s: \"nhead\" is %lld, which does not divide the width of \"%s\" (%lld)", file->path,
+               (long long)stack->heads, s->tables[TARN__MARIAN_SOURCE_TABLE], (long long)s->base.config.d_model);
+  return TARN_STATUS_OK;
 }
 
 int64_t tarn__torch_position_rows(const tarn__stored *tensor, int64_t width) {
@@ -191,9 +192,9 @@ static tarn_status read_table(const tarn__hf_config *file, tarn__torch_source *s
   TARN_REQUIRE(rows > 1 && rows <= 1 << 20 && tarn__floats_known(tensor->dtype), DATA,
                "%s: tensor \"%s\" is no table of positions of %lld numbers in F32, F16 or BF16", tensors->path, name,
                (long long)c->d_model);
-  TARN_REQUIRE(side == SOURCE || rows == c->positions, DATA,
+  TARN_REQUIRE(c->positions == 0 || rows == c->positions, DATA,
                "%s: tensors \"%s\" and \"%s\" are of %lld and %lld positions; tarn has one number", tensors->path,
-               s->positions[SOURCE], name, (long long)c->positions, (long long)rows);
+               s->positions[TARN__SIDE_SOURCE], name, (long long)c->positions, (long long)rows);
   c->positions = rows;
   return judge_table(sinusoids, s, tensor, rows);
 }
@@ -202,22 +203,25 @@ static tarn_status read_table(const tarn__hf_config *file, tarn__torch_source *s
 static tarn_status read_positions(const tarn__hf_config *file, tarn__torch_source *s) {
   tarn__marian_config *c = &s->base.config;
   bool sinusoids[TARN__TORCH_SIDES] = {true, true};
-  TARN_TRY(tarn__hf_size(file, &c->positions, "max_length", POSITIONS));
-  TARN_TRY(read_name(file, s->positions[SOURCE], "positions", "positional_encoding.pos_embedding"));
-  TARN_TRY(read_name(file, s->positions[TARGET], "target_positions", s->positions[SOURCE]));
+  TARN_TRY(read_name(file, s->positions[TARN__SIDE_SOURCE], "positions", "positional_encoding.pos_embedding"));
+  TARN_TRY(read_name(file, s->positions[TARN__SIDE_TARGET], "target_positions", s->positions[TARN__SIDE_SOURCE]));
   for (int i = 0; i < TARN__TORCH_SIDES; i++) {
-    const char *key = i == SOURCE ? "positions" : "target_positions";
+    const char *key = i == TARN__SIDE_SOURCE ? "positions" : "target_positions";
     if (strcmp(s->positions[i], SINUSOIDS) == 0)
       s->positions[i][0] = '\0';
-    else if (i == TARGET && strcmp(s->positions[i], s->positions[SOURCE]) == 0)
-      sinusoids[i] = sinusoids[SOURCE];
+    else if (i == TARN__SIDE_TARGET && strcmp(s->positions[i], s->positions[TARN__SIDE_SOURCE]) == 0)
+      sinusoids[i] = sinusoids[TARN__SIDE_SOURCE];
     else
       TARN_TRY(read_table(file, s, &sinusoids[i], i, tarn__hf_value(file, key) ? key : "positions"));
   }
-  TARN_REQUIRE(sinusoids[SOURCE] == sinusoids[TARGET], DATA,
+  if (c->positions > 0)
+    TARN_TRY(tarn__hf_demand_size(file, "max_length", c->positions, s->base.import.tensors.path));
+  else
+    TARN_TRY(tarn__hf_size(file, &c->positions, "max_length", POSITIONS));
+  TARN_REQUIRE(sinusoids[TARN__SIDE_SOURCE] == sinusoids[TARN__SIDE_TARGET], DATA,
                "%s: the positions of one side alone are sinusoids, and tarn has one kind for both",
                s->base.import.tensors.path);
-  s->interleaved = sinusoids[SOURCE];
+  s->interleaved = sinusoids[TARN__SIDE_SOURCE];
   c->sinusoids = s->interleaved ? &tarn__position_sinusoidal_paper.part : &tarn__position_learned.part;
   return TARN_STATUS_OK;
 }
@@ -225,8 +229,8 @@ static tarn_status read_positions(const tarn__hf_config *file, tarn__torch_sourc
 static tarn_status read_all(const tarn__hf_config *file, tarn__torch_source *s) {
   tarn__marian_config *c = &s->base.config;
   TARN_TRY(read_words(file, s));
-  TARN_TRY(read_stack(file, s, SOURCE));
-  TARN_TRY(read_stack(file, s, TARGET));
+  TARN_TRY(read_stack(file, s, TARN__SIDE_SOURCE));
+  TARN_TRY(read_stack(file, s, TARN__SIDE_TARGET));
   TARN_TRY(read_positions(file, s));
   TARN_TRY(tarn__hf_flag(file, &c->pre, "norm_first", false));
   TARN_TRY(tarn__hf_activation(file, &c->activation, "activation", "relu"));

@@ -13,10 +13,7 @@
 #define TARN__TORCH_TYPE "nn.Transformer"  // "model_type" of config.json
 #define TARN__TORCH_PREFIX "module."       // of all names, with nn.DataParallel
 
-// Names of a layer's norms differ between encoder and decoder. The products of the decoder's cross-attention have none:
-// its one matrix has the rows of queries, keys and values, of which the first are apart here.
-extern tarn__marian_parts tarn__torch_encoder_names[TARN__MARIAN_ENCODER_NAMES];
-extern tarn__marian_parts tarn__torch_decoder_names[TARN__MARIAN_LAYER_NAMES];
+// The decoder's cross-attention: one matrix, and one bias, of the queries, keys and values one below another.
 #define TARN__TORCH_CROSS_WEIGHT "multihead_attn.in_proj_weight"
 #define TARN__TORCH_CROSS_BIAS "multihead_attn.in_proj_bias"
 

@@ -8,22 +8,23 @@
 #include "text/vocab_formats.h"
 
 typedef tarn__torch_source source;
-enum { SOURCE, TARGET, OUTPUT };  // sides, and tables
 
+// Names of a layer's norms differ between encoder and decoder. The products of the decoder's cross-attention have none
+// here, as they are parts of one matrix there (take_cross()).
 // clang-format off
 #define LAYER_NAMES                                                                                     \
   {"self_attn.in_proj_weight"}, {"self_attn.in_proj_bias"}, {"self_attn.out_proj.weight"},              \
       {"self_attn.out_proj.bias"}, {"norm1.weight"}, {"norm1.bias"}, {"linear1.weight"}, {"linear1.bias"}, \
       {"linear2.weight"}, {"linear2.bias"}
-tarn__marian_parts tarn__torch_encoder_names[TARN__MARIAN_ENCODER_NAMES] = {LAYER_NAMES, {"norm2.weight"}, {"norm2.bias"}};
-tarn__marian_parts tarn__torch_decoder_names[TARN__MARIAN_LAYER_NAMES] = {
+static tarn__marian_parts encoder_names[TARN__MARIAN_ENCODER_NAMES] = {LAYER_NAMES, {"norm2.weight"}, {"norm2.bias"}};
+static tarn__marian_parts decoder_names[TARN__MARIAN_LAYER_NAMES] = {
     LAYER_NAMES, {"norm3.weight"}, {"norm3.bias"}, {NULL}, {NULL}, {NULL}, {NULL},
     {"multihead_attn.out_proj.weight"}, {"multihead_attn.out_proj.bias"}, {"norm2.weight"}, {"norm2.bias"}};
 // clang-format on
 
 static bool ends_with_any(const char *name, const char *const *ends) {
   for (; *ends; ends++)
-    if (strlen(name) >= strlen(*ends) && strcmp(name + strlen(name) - strlen(*ends), *ends) == 0) return true;
+    if (tarn__hf_ends(name, *ends)) return true;
   return false;
 }
 
@@ -71,7 +72,7 @@ static tarn_status take_cross(source *s, int64_t layer, bool weight, bool set) {
   const int64_t d = s->base.config.d_model;
   const char *end = weight ? "weight" : "bias";
   char theirs[2 * TARN__TORCH_NAME], ours[96];
-  snprintf(theirs, sizeof theirs, "%slayers.%lld.%s", s->stacks[TARGET], (long long)layer,
+  snprintf(theirs, sizeof theirs, "%slayers.%lld.%s", s->stacks[TARN__SIDE_TARGET], (long long)layer,
            weight ? TARN__TORCH_CROSS_WEIGHT : TARN__TORCH_CROSS_BIAS);
   const tarn__stored *tensor = tarn__hf_tensors_find(&s->base.import.tensors, theirs);
   if (!set)
@@ -84,8 +85,8 @@ static tarn_status take_cross(source *s, int64_t layer, bool weight, bool set) {
 
 static tarn_status take_stacks(source *s, bool set) {
   static const char *const top[2] = {"%snorm.weight", "%snorm.bias"};
-  const tarn__marian_names encoder = {tarn__torch_encoder_names, "%slayers.%lld.", s->stacks[SOURCE], 0, ""};
-  const tarn__marian_names decoder = {tarn__torch_decoder_names, "%slayers.%lld.", s->stacks[TARGET], 0, ""};
+  const tarn__marian_names encoder = {encoder_names, "%slayers.%lld.", s->stacks[TARN__SIDE_SOURCE], 0, ""};
+  const tarn__marian_names decoder = {decoder_names, "%slayers.%lld.", s->stacks[TARN__SIDE_TARGET], 0, ""};
   tarn__marian_source *base = &s->base;
   TARN_TRY(tarn__marian_take_stack(base, &encoder, &base->config.encoder, "encoder", TARN__MARIAN_ENCODER_NAMES, set));
   TARN_TRY(tarn__marian_take_stack(base, &decoder, &base->config.decoder, "decoder", TARN__MARIAN_LAYER_NAMES, set));
@@ -93,8 +94,8 @@ static tarn_status take_stacks(source *s, bool set) {
     TARN_TRY(take_cross(s, l, true, set));
     TARN_TRY(take_cross(s, l, false, set));
   }
-  TARN_TRY(tarn__marian_take_top(base, "encoder", s->stacks[SOURCE], top, set));
-  return tarn__marian_take_top(base, "decoder", s->stacks[TARGET], top, set);
+  TARN_TRY(tarn__marian_take_top(base, "encoder", s->stacks[TARN__SIDE_SOURCE], top, set));
+  return tarn__marian_take_top(base, "decoder", s->stacks[TARN__SIDE_TARGET], top, set);
 }
 
 // Tables of the sinusoids were compared with them, and are made anew.
@@ -111,7 +112,8 @@ static tarn_status take_positions(source *s, bool set) {
 
 static tarn_status take_all(void *user, bool set) {
   source *s = user;
-  const char *const tables[TARN__MARIAN_TABLES] = {s->tables[SOURCE], s->tables[TARGET], s->tables[OUTPUT]};
+  const char *const tables[TARN__MARIAN_TABLES] = {
+      s->tables[TARN__MARIAN_SOURCE_TABLE], s->tables[TARN__MARIAN_TARGET_TABLE], s->tables[TARN__MARIAN_OUTPUT_TABLE]};
   TARN_TRY(tarn__marian_take_tables(&s->base, tables, set));
   if (!s->base.config.unbiased) TARN_TRY(tarn__marian_take_one(&s->base, s->bias, "output.bias", 0, set));
   TARN_TRY(take_positions(s, set));
@@ -121,14 +123,22 @@ static tarn_status take_all(void *user, bool set) {
 static tarn_status check_rest(const void *user) {
   const source *s = user;
   const tarn__hf_tensors *tensors = &s->base.import.tensors;
-  const char *const tables[TARN__MARIAN_TABLES] = {s->tables[SOURCE], s->tables[TARGET], s->tables[OUTPUT]};
+  const char *const tables[TARN__MARIAN_TABLES] = {
+      s->tables[TARN__MARIAN_SOURCE_TABLE], s->tables[TARN__MARIAN_TARGET_TABLE], s->tables[TARN__MARIAN_OUTPUT_TABLE]};
+  const int64_t layers[] = {s->base.config.encoder.layers, s->base.config.decoder.layers};
   for (size_t i = 0; i < tensors->count; i++) {
     const char *name = tensors->tensors[i].name, *own = name;
     if (strncmp(name, TARN__TORCH_PREFIX, strlen(TARN__TORCH_PREFIX)) == 0) own += strlen(TARN__TORCH_PREFIX);
+    const tarn__stored *found = tarn__hf_tensors_find(tensors, own);
+    TARN_REQUIRE(!found || found == &tensors->tensors[i], DATA, "%s: there are both \"%s\" and \"%s\"", tensors->path,
+                 name, found->name);
     TARN_REQUIRE(tensors->used[i] || tarn__marian_is_copy(&s->base.config, tables, name) ||
                      tarn__marian_is_copy(&s->base.config, tables, own),
-                 DATA, "%s: tensor \"%s\" is none of an nn.Transformer with %lld and %lld layers", tensors->path, name,
-                 (long long)s->base.config.encoder.layers, (long long)s->base.config.decoder.layers);
+                 DATA,
+                 "%s: tensor \"%s\" does not belong to an nn.Transformer with %lld encoder layer%s and %lld decoder "
+                 "layer%s",
+                 tensors->path, name, (long long)layers[TARN__SIDE_SOURCE], layers[TARN__SIDE_SOURCE] == 1 ? "" : "s",
+                 (long long)layers[TARN__SIDE_TARGET], layers[TARN__SIDE_TARGET] == 1 ? "" : "s");
   }
   return TARN_STATUS_OK;
 }
@@ -149,9 +159,15 @@ static tarn_status open_side(const source *s, tarn_vocab **vocab, const char *gi
   TARN_REQUIRE(tarn_vocab_size(*vocab) == rows, DATA,
                "%s: the vocabulary has %d tokens, but tensor \"%s\" has %lld rows", from, tarn_vocab_size(*vocab),
                s->tables[side], (long long)rows);
-  TARN_REQUIRE(tarn_vocab_bos(*vocab) >= 0 || (side == SOURCE && !s->begins), DATA,
-               "%s: it has no token of the beginning, such as <bos>%s", from,
-               side == SOURCE ? ", and \"source_bos\" of " TARN__HF_CONFIG " is not false" : "");
+  const bool begins = side == TARN__SIDE_TARGET || s->begins, prefixed = tarn__vocab_is_prefixed(*vocab);
+  TARN_REQUIRE(begins ? tarn_vocab_bos(*vocab) >= 0 : !prefixed, DATA,
+               begins ? "%s: it has no beginning-of-sentence token such as <bos>%s"
+                      : "%s: this vocabulary puts a token in front of each text, but \"source_bos\" is false%s",
+               from, begins && side == TARN__SIDE_SOURCE ? "; add one, or set \"source_bos\" to false" : "");
+  TARN_REQUIRE(side == TARN__SIDE_SOURCE || !prefixed, DATA,
+               "%s: this vocabulary puts a token in front of each text, which is for a source; name that of the target "
+               "too",
+               from);
   return TARN_STATUS_OK;
 }
 
@@ -159,9 +175,10 @@ static tarn_status open_vocabs(source *s, const char *vocab, const char *target_
   tarn__hf_import *import = &s->base.import;
   tarn__marian_config *c = &s->base.config;
   tarn_vocab *plain;
-  TARN_TRY(open_side(s, &import->target_vocab, target_vocab ? target_vocab : vocab, TARGET, c->target_vocab));
+  TARN_TRY(
+      open_side(s, &import->target_vocab, target_vocab ? target_vocab : vocab, TARN__SIDE_TARGET, c->target_vocab));
   c->start = tarn_vocab_bos(import->target_vocab);
-  const tarn_status status = open_side(s, &plain, vocab, SOURCE, c->vocab);
+  const tarn_status status = open_side(s, &plain, vocab, TARN__SIDE_SOURCE, c->vocab);
   if (status != TARN_STATUS_OK || !s->begins) {
     import->vocab = plain;
     return status;
@@ -172,8 +189,8 @@ static tarn_status open_vocabs(source *s, const char *vocab, const char *target_
 }
 
 static tarn_status describe(source *s) {
-  const tarn__hf_key keys[] = {{"model.d_model: ", s->tables[SOURCE]},
-                               {"model.positions: ", s->tables[SOURCE]},
+  const tarn__hf_key keys[] = {{"model.d_model: ", s->tables[TARN__MARIAN_SOURCE_TABLE]},
+                               {"model.positions: ", s->tables[TARN__MARIAN_SOURCE_TABLE]},
                                {"model.norm_type: ", "layer_norm_eps"},
                                {"model.norm_type.epsilon: ", "layer_norm_eps"},
                                {"model.max_length: ", "max_length"},

@@ -102,6 +102,12 @@ static void without(void **state) {
   tarn_vocab_ids_close(&ids);
   tarn_vocab_close(&source);
   tarn_vocab_close(&target);
+  // A table of sinusoids on one side has the number of positions.
+  write_changed("in/config.json", golden("tutorial", "config.json"), "\"dropout\": 0.1",
+                "\"positions\": \"sinusoidal\", \"target_positions\": \"positional_encoding.pos_embedding\"");
+  copy_file(golden("tutorial", "model.safetensors"), "in/model.safetensors");
+  must(tarn_checkpoint_import("model", "in", NULL, NULL));
+  check_logits("model", golden("tutorial", "expected.safetensors"), 1e-5);
 }
 
 // Writes the model with FFNs of one unit, the first.
@@ -172,7 +178,8 @@ static void wrong_settings(void **state) {
   static const struct {
     const char *from, *to, *words;
   } cases[] = {
-      {"\"nhead\": 2", "\"nhead\": 4", "\"nhead\" is 4, which does not divide"},
+      {"\"nhead\": 2", "\"nhead\": 4",
+       "\"nhead\" is 4, which does not divide the width of \"src_tok_emb.embedding.weight\" (6)"},
       {"\"nhead\": 2", "\"n_head\": 2", "it has no \"nhead\", but \"n_head\""},
       {"\"d_model\": 6", "\"d_model\": 512", "\"d_model\" is 512, but by the tensors of in/model.safetensors it is 6"},
       {"\"num_encoder_layers\": 1", "\"num_encoder_layers\": 3", "\"num_encoder_layers\" is 3, but by the tensors"},
@@ -183,7 +190,11 @@ static void wrong_settings(void **state) {
        "there is no tensor \"src_tok_emb.embeding.weight\" (did you mean \"src_tok_emb.embedding.weight\"?)"},
       {"\"dim_feedforward\": 4", "\"generator\": \"src_tok_emb.embedding\"",
        "tensor \"src_tok_emb.embedding.weight\" has the shape"},
-      {"\"dim_feedforward\": 4", "\"encoder\": \"transformer.decoder\"", "is none of an nn.Transformer"},
+      {"\"dim_feedforward\": 4", "\"encoder\": \"transformer.decoder\"",
+       "\"encoder\" names a stack with cross-attention "
+       "(\"transformer.decoder.layers.0.multihead_attn.in_proj_weight\")"},
+      {"\"dim_feedforward\": 4", "\"max_length\": 512",
+       "\"max_length\" is 512, but by the tensors of in/model.safetensors it is 32"},
       {"\"dim_feedforward\": 4", "\"decoder\": \"transformer\"",
        "there is no tensor \"transformer.layers.0.self_attn.in_proj_weight\""},
       {"\"dim_feedforward\": 4", "\"target_positions\": \"generator.weight\"",
@@ -192,7 +203,8 @@ static void wrong_settings(void **state) {
        "\"generator.bias\" is no table of positions of 6"},
       {"\"dim_feedforward\": 4", "\"positions\": \"sinusoids\"", "there is no tensor \"sinusoids\""},
       {"\"dim_feedforward\": 4", "\"positions\": \"sinusoidal\"",
-       "tensor \"positional_encoding.pos_embedding\" is none of an nn.Transformer with 1 and 1 layers"},
+       "tensor \"positional_encoding.pos_embedding\" does not belong to an nn.Transformer with 1 encoder layer and 1 "
+       "decoder layer"},
       {"\"model_type\": \"nn.Transformer\"", "\"model_type\": \"nn.Transformers\"", "did you mean nn.Transformer?"},
   };
   make_folder("tutorial");
@@ -214,14 +226,56 @@ static void wrong_vocabularies(void **state) {
   refused("in/tokens.target.txt: the vocabulary has 3 tokens, but tensor \"tgt_tok_emb.embedding.weight\" has");
   make_folder("stacks");
   write_changed("in/tokens.target.txt", golden("stacks", "tokens.target.txt"), "<bos>", "<boss>");
-  refused("in/tokens.target.txt: it has no token of the beginning, such as <bos>");
+  refused("in/tokens.target.txt: it has no beginning-of-sentence token such as <bos>");
   remove("in/tokens.target.txt");
   remove("in/target.spm");
   refused("in: there is neither tokens.target.txt nor target.spm");
 }
 
+// A vocabulary that puts <bos> in front of each text is for a source that begins so.
+static void prefixed_vocabularies(void **state) {
+  (void)state;
+  tarn_vocab *source, *target;
+  make_folder("tutorial");
+  must(tarn_checkpoint_import("model", "in", NULL, NULL));
+  must(tarn_checkpoint_vocabs(&source, &target, "model"));
+  must(tarn_vocab_save(source, "source.vocab"));
+  tarn_vocab_close(&source);
+  tarn_vocab_close(&target);
+  write_changed("in/config.json", golden("tutorial", "config.json"), "\"dropout\": 0.1", "\"source_bos\": false");
+  assert_int_equal(tarn_checkpoint_import("never", "in", "source.vocab", "in/tokens.target.txt"), TARN_STATUS_DATA);
+  must_say("source.vocab: this vocabulary puts a token in front of each text, but \"source_bos\" is false");
+  make_folder("stacks");  // where both sides could have one list
+  write_changed("in/tokens.source.txt", golden("stacks", "tokens.target.txt"), "<unk>", "<unk>");
+  write_renamed("in/model.safetensors", golden("stacks", "model.safetensors"), "module.source.weight", NULL);
+  write_changed("in/config.json", golden("stacks", "config.json"), "\"source_embedding\": \"source\"",
+                "\"source_embedding\": \"target\"");
+  must(tarn_checkpoint_import("model", "in", "in/tokens.target.txt", NULL));
+  must(tarn_checkpoint_vocabs(&source, &target, "model"));
+  must(tarn_vocab_save(source, "source.vocab"));
+  tarn_vocab_close(&source);
+  tarn_vocab_close(&target);
+  assert_int_equal(tarn_checkpoint_import("never", "in", "source.vocab", NULL), TARN_STATUS_DATA);
+  must_say("source.vocab: this vocabulary puts a token in front of each text, which is for a source");
+  must(tarn_checkpoint_import("again", "in", "source.vocab", "in/tokens.target.txt"));
+}
+
 static void rename_tensor(const char *name, const char *other) {
   write_renamed("in/model.safetensors", golden("tutorial", "model.safetensors"), name, other);
+}
+
+// Writes a model with one more tensor.
+static void add_row(const char *to, const char *from, const char *name) {
+  static const float row[] = {1, 2};
+  tarn__safetensors file = {0};
+  tarn__stored tensors[128];
+  must(tarn__safetensors_open(&file, from));
+  assert_true(file.count < 128);
+  memcpy(tensors, file.tensors, file.count * sizeof *tensors);
+  tensors[file.count] =
+      (tarn__stored){.name = name, .dtype = "F32", .dims = 1, .shape = {2}, .data = row, .bytes = sizeof row};
+  must(tarn__safetensors_write(to, tensors, file.count + 1, NULL, 0));
+  tarn__safetensors_close(&file);
 }
 
 static void wrong_tensors(void **state) {
@@ -230,7 +284,7 @@ static void wrong_tensors(void **state) {
   rename_tensor("transformer.decoder.layers.0.multihead_attn.in_proj_bias", NULL);
   refused("\"transformer.decoder.layers.0.multihead_attn.in_proj_bias\" is missing");
   rename_tensor("transformer.decoder.layers.0.multihead_attn.in_proj_weight", NULL);
-  refused("are of two stacks; name one by \"encoder\" of in/config.json");
+  refused("belong to two stacks; choose one with \"encoder\" of in/config.json");
   rename_tensor("transformer.encoder.layers.0.self_attn.in_proj_weight", NULL);
   refused("there is no tensor \"encoder.layers.0.self_attn.in_proj_weight\", which nn.Transformer has");
   rename_tensor("transformer.encoder.layers.0.norm2.weight", NULL);
@@ -246,7 +300,11 @@ static void wrong_tensors(void **state) {
   must_say("\"positions\" of in/config.json");
   // Norms behind a stack are optional.
   rename_tensor("transformer.encoder.norm.weight", "transformer.encoder.norm.wings");
-  refused("tensor \"transformer.encoder.norm.bias\" is none of an nn.Transformer with 1 and 1 layers");
+  refused("tensor \"transformer.encoder.norm.bias\" does not belong to an nn.Transformer with 1 encoder layer and 1");
+  // A copy that is not one: the output's matrix without the prefix that all others have.
+  make_folder("stacks");
+  add_row("in/model.safetensors", golden("stacks", "model.safetensors"), "target.weight");
+  refused("there are both \"target.weight\" and \"module.target.weight\"");
   remove("in/model.safetensors");
   sandbox_write("in/model.pt", "PK\3\4", 4);
   refused("in: there is no model.safetensors, and model.pt is a pickle");
@@ -274,6 +332,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(one_unit, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_settings, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_vocabularies, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(prefixed_vocabularies, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_tensors, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(failing_memory, sandbox_open, sandbox_close),
   };
