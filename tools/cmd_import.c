@@ -16,9 +16,9 @@ static const cli_command ANY = {
     "mistral, qwen2, bert, roberta or marian. Or PATH is a folder of Marian's own files (OPUS-MT): decoder.yml, which\n"
     "names the weights (.npz) and the vocabularies (.yml), source.spm and target.spm. Or PATH is a folder of fairseq:\n"
     "model.safetensors, config.json and dict.LANGUAGE.txt of both sides; or of PyTorch's nn.Transformer, with\n"
-    "tokens.source.txt and tokens.target.txt (docs/translation.md). Or PATH is a GGUF file of\n"
-    "llama.cpp (llama, qwen2, gpt2; F32, F16, BF16, Q8_0). Pickles, such as pytorch_model.bin and files .pt, are "
-    "refused.\n"
+    "tokens.SIDE.txt, SIDE.spm or both for the sides source and target (docs/translation.md). Or PATH is a GGUF\n"
+    "file of llama.cpp (llama, qwen2, gpt2; F32, F16, BF16, Q8_0). Pickles, such as pytorch_model.bin and files .pt,\n"
+    "are refused.\n"
     "tarn export --format is the way back."};
 
 static const cli_command BERT = {

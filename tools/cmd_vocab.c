@@ -10,6 +10,7 @@
 #include "limit_options.h"
 #include "progress_show.h"
 #include "tarn/checkpoint.h"
+#include "tarn/config.h"
 #include "tarn/text.h"
 #include "tarn/vocab.h"
 
@@ -127,10 +128,31 @@ static tarn_status import_checkpoint(const char *output, const char *path, bool 
   return status;
 }
 
+// Whether a checkpoint's model translates: another one has no target.
+static tarn_status find_target(bool *found, const char *path) {
+  tarn_checkpoint_info *info;
+  tarn_config *config = NULL;
+  *found = false;
+  tarn_status status = tarn_checkpoint_info_open(&info, path);
+  if (status != TARN_STATUS_OK) return status;
+  status = tarn_config_parse(&config, info->path, info->config, strlen(info->config), NULL, 0);
+  if (status == TARN_STATUS_OK) *found = tarn_config_has_use(config, "translate");
+  tarn_config_close(&config);
+  tarn_checkpoint_info_close(&info);
+  return status;
+}
+
 static int import(const char *output, const imported *from, bool lowercase, bool json) {
   const tarn_wordpiece_case casing = from->cased ? TARN_WORDPIECE_CASED
                                      : lowercase ? TARN_WORDPIECE_UNCASED
                                                  : TARN_WORDPIECE_CASE_AS_SAID;
+  bool translates = true;
+  if (from->checkpoint && from->target) {
+    const tarn_status found = find_target(&translates, from->checkpoint);
+    if (found != TARN_STATUS_OK) return cli_report(&COMMAND, found);
+  }
+  if (!translates)
+    return cli_usage(&COMMAND, "%s: this model has one vocabulary, not another one for a target", from->checkpoint);
   tarn_status status = from->gpt2         ? tarn_vocab_import_gpt2(output, from->gpt2)
                        : from->tokenizer  ? tarn_vocab_import_tokenizer(output, from->tokenizer)
                        : from->marian     ? tarn_vocab_import_marian(output, from->marian, from->target)

@@ -27,8 +27,8 @@
     "0, and first values of the branches set by how many there are: Zhang et al. 2019")
 #define TARN_FINAL_NORM_MAP(X)                                                                        \
   X(TARN_FINAL_NORM_AUTO, "auto", "where the highest layer of the pattern is pre-norm")               \
-  X(TARN_FINAL_NORM_YES, "yes", "a norm, as torch.nn.Transformer has it behind post-norm layers too") \
-  X(TARN_FINAL_NORM_NO, "no", "none")
+  X(TARN_FINAL_NORM_YES, "yes", "always, as torch.nn.Transformer has it behind post-norm layers too") \
+  X(TARN_FINAL_NORM_NO, "no", "never")
 #define TARN_GATE_MAP(X)                                                                      \
   X(TARN_GATE_NONE, "none", "f(x)")                                                           \
   X(TARN_GATE_SCALAR, "scalar",                                                               \
@@ -302,8 +302,8 @@ typedef struct tarn_stack {
   const int64_t *layers_to_keep;
   int64_t keep_count;  // 0: all
   tarn_layer
-      *pattern;   // the whole pattern: `layers`, and the removed ones. Its highest layer decides which norm the stack
-  int32_t depth;  // ends in
+      *pattern;   // the whole pattern: `layers`, and the removed ones. Its highest layer gives a norm behind the stack
+  int32_t depth;  // its type, and with final_norm auto decides whether there is one
   tarn_final_norm final_norm;  // whether there is a norm behind the highest layer [auto]
   double layerdrop;  // probability that a training step skips a layer, drawn for every layer and batch; all run in
                      // validation and translation (Fan et al. 2020); 0 <= p < 1 [0]

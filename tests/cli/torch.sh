@@ -20,6 +20,20 @@ printf 'die frau\n\n' >text
 "$TARN" encode --vocab in/tokens.source.txt <text >out.txt || fail "encode by the list"
 [ "$(cat out.txt)" = "die frau" ] || fail "list: $(cat out.txt)"
 
+# A model without a target has no vocabulary of one.
+printf 'tarn-vocab byte 1\n' >bytes
+printf 'model: { d_model: 4 }\ndecoder: { layers: L }\nkinds: { L: { heads: 2, ffn: 4 } }\ndata: { vocab: bytes, train: texts }\ntrain: { max_updates: 1, threads: 1, tensorboard: no }\n' >language.yaml
+"$TARN" prepare --vocab bytes --text text --output texts >/dev/null || fail "prepare texts"
+"$TARN" train language.yaml --run language --quiet 2>error.txt || fail "language model: $(cat error.txt)"
+refuse 2 'language: this model has one vocabulary, not another one for a target' \
+  "$TARN" vocab --import-checkpoint language --target --output y
+"$TARN" vocab --import-checkpoint language --output same && cmp -s bytes same || fail "the vocabulary of a run"
+
+# The numbers of --alignment count <bos>, and source_pieces has it.
+printf 'die frau\n' | "$TARN" translate model.safetensors --alignment --json >out.txt 2>error.txt || fail "alignment: $(cat error.txt)"
+jq -e '.source_pieces == ["<bos>", "die", "frau", "<eos>"] and
+  ([.. | .attention? | select(.) | .[] | length] | all(. == 4) and length > 0)' out.txt >jq.txt || fail "alignment: $(cat out.txt)"
+
 # A training that begins with it.
 head -n 4 lines >source && printf 'the old man\nthe water\nthe woman reads\na man plays\n' >target
 "$TARN" prepare --vocab source.vocab --target-vocab target.vocab --source source --target target --output data >/dev/null || fail "prepare"
