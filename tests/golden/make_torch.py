@@ -6,7 +6,7 @@
 PyTorch itself computes them, in double. torch/tutorial has the modules and names of the tutorial "Language Translation with
 nn.Transformer and torchtext": post-norm layers with a norm behind each stack, sinusoids that alternate between sines and cosines, an
 output with bias, and a list of tokens for each side, of which one is white space. torch/stacks is an nn.TransformerEncoder and an
-nn.TransformerDecoder in nn.DataParallel, pre-norm without final norms, with a learned table of positions, unscaled embeddings, and an
+nn.TransformerDecoder of two layers in nn.DataParallel, pre-norm with a final norm of the encoder alone, with a learned table of positions, unscaled embeddings, and an
 output that is the matrix of the target's words; SentencePiece cuts its texts: the ids of the source are that model's, those of the
 target a list's. In each: expected.safetensors
 (source, target as the decoder reads it, logits [sentences, length, words]) and cases.json: texts with their translations by greedy
@@ -116,8 +116,9 @@ class Stacks(nn.Module):
 
     def __init__(self, **settings):
         super().__init__()
-        self.a = nn.TransformerEncoder(nn.TransformerEncoderLayer(D, HEADS, **settings), 2, enable_nested_tensor=False)
-        self.b = nn.TransformerDecoder(nn.TransformerDecoderLayer(D, HEADS, **settings), 1)
+        norm = nn.LayerNorm(D, settings["layer_norm_eps"])
+        self.a = nn.TransformerEncoder(nn.TransformerEncoderLayer(D, HEADS, **settings), 1, norm, enable_nested_tensor=False)
+        self.b = nn.TransformerDecoder(nn.TransformerDecoderLayer(D, HEADS, **settings), 2)
 
     def forward(self, source, target, mask):
         return self.b(target, self.a(source), tgt_mask=mask)

@@ -54,14 +54,17 @@ static void logits_and_translations(void **state) {
   }
 }
 
-static void has_lines(const char *model, const char *const *lines) {
+static void has(const char *line) {
   tarn_checkpoint_info *info;
+  must(tarn_checkpoint_info_open(&info, "model"));
+  if (!strstr(info->config, line)) fail_msg("no %s in %s", line, info->config);
+  tarn_checkpoint_info_close(&info);
+}
+
+static void has_lines(const char *model, const char *const *lines) {
   make_folder(model);
   must(tarn_checkpoint_import("model", "in", NULL, NULL));
-  must(tarn_checkpoint_info_open(&info, "model"));
-  for (; *lines; lines++)
-    if (!strstr(info->config, *lines)) fail_msg("no %s in %s", *lines, info->config);
-  tarn_checkpoint_info_close(&info);
+  for (; *lines; lines++) has(*lines);
 }
 
 // What a description keeps, and the vocabularies of a checkpoint as those of another import.
@@ -81,7 +84,8 @@ static void parts(void **state) {
   check_search("again", json_object_get(object, "translations"), 0, 0, "greedy");
   json_decref(object);
   has_lines("stacks", (const char *[]){"norm: pre\n", "final_norm: no", "positions: learned", "epsilon: 1e-06",
-                                       "embedding_scale: no", "embeddings: decoder", "activation: gelu", NULL});
+                                       "embedding_scale: no", "embeddings: decoder", "activation: gelu", "layers: E\n",
+                                       "layers: D*2\n", NULL});
 }
 
 // Positions that are no tensor, and a source that begins without a token.
@@ -108,6 +112,69 @@ static void without(void **state) {
   copy_file(golden("tutorial", "model.safetensors"), "in/model.safetensors");
   must(tarn_checkpoint_import("model", "in", NULL, NULL));
   check_logits("model", golden("tutorial", "expected.safetensors"), 1e-5);
+}
+
+// Writes "stacks" with one matrix of words for all uses, and with the sinusoids of "tutorial" as its positions, the
+// last of which has another number if it is `changed`.
+static void write_shared(const char *to, bool changed) {
+  enum { NUMBERS = 32 * 6 };
+  float table[NUMBERS];
+  tarn__safetensors file = {0}, other = {0};
+  tarn__stored tensors[64];
+  size_t count = 0;
+  must(tarn__safetensors_open(&file, golden("stacks", "model.safetensors")));
+  must(tarn__safetensors_open(&other, golden("tutorial", "model.safetensors")));
+  const tarn__stored *sinusoids = tarn__safetensors_find(&other, "positional_encoding.pos_embedding");
+  assert_int_equal(sinusoids->bytes, sizeof table);
+  memcpy(table, sinusoids->data, sizeof table);
+  table[NUMBERS - 1] += changed ? 1.0f : 0.0f;
+  assert_true(file.count <= 64);
+  for (size_t i = 0; i < file.count; i++) {
+    if (strcmp(file.tensors[i].name, "module.source.weight") == 0) continue;
+    tensors[count] = file.tensors[i];
+    if (strcmp(file.tensors[i].name, "module.places") == 0) {
+      tensors[count].dtype = "F32";
+      tensors[count].data = table;
+      tensors[count].bytes = sizeof table;
+    }
+    count++;
+  }
+  assert_int_equal(count, file.count - 1);
+  must(tarn__safetensors_write(to, tensors, count, NULL, 0));
+  tarn__safetensors_close(&file);
+  tarn__safetensors_close(&other);
+}
+
+// The model is the same function whether all is reordered or its sinusoids are taken for learned positions.
+static void reordered(void **state) {
+  (void)state;
+  static const char *const lines[] = {"two children", "the man", "old", "water is cold ."};
+  enum { LINES = sizeof lines / sizeof *lines };
+  size_t lengths[LINES];
+  tarn_translate_result results[2][LINES];
+  tarn_translator_options options;
+  tarn_translator *translators[2];
+  tarn_translator_default(&options);
+  options.beam = 3;
+  make_folder("stacks");
+  write_changed("in/config.json", golden("stacks", "config.json"), "\"source_embedding\": \"source\"",
+                "\"source_embedding\": \"target\"");
+  for (int i = 0; i < LINES; i++) lengths[i] = strlen(lines[i]);
+  for (int changed = 0; changed < 2; changed++) {
+    write_shared("in/model.safetensors", changed);
+    must(tarn_checkpoint_import("model", "in", "in/tokens.target.txt", NULL));
+    has(changed ? "positions: learned" : "positions: sinusoidal_paper");
+    has("embeddings: all");
+    must(tarn_translator_open(&translators[changed], "model", &options));
+    must(tarn_translator_lines(translators[changed], results[changed], lines, lengths, LINES));
+  }
+  for (int i = 0; i < LINES; i++) {
+    const tarn_translate_hypothesis *a = &results[0][i].hypotheses[0], *b = &results[1][i].hypotheses[0];
+    assert_true(a->tokens > 1);
+    assert_string_equal(a->text, b->text);
+    assert_true(fabs((double)a->log_probability - (double)b->log_probability) < 1e-4);
+  }
+  for (int i = 0; i < 2; i++) tarn_translator_close(&translators[i]);
 }
 
 // Writes the model with FFNs of one unit, the first.
@@ -329,6 +396,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(logits_and_translations, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(parts, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(without, sandbox_open, sandbox_close),
+      cmocka_unit_test_setup_teardown(reordered, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(one_unit, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_settings, sandbox_open, sandbox_close),
       cmocka_unit_test_setup_teardown(wrong_vocabularies, sandbox_open, sandbox_close),
