@@ -10,9 +10,11 @@ enum {
   // With fewer items per decoder, one decoder that uses all threads is faster.
   LEAST_ITEMS = 8,
   // But not those of a feed by a model of up to so many parameters: its steps are so short that threads, which share
-  // the processors with those of a server, would wait for each other longer than they compute. Larger weights cost more
-  // to be read by each thread.
-  SMALL_MODEL = 1 << 24
+  // the processors with those of a server, would wait for each other longer than they compute.
+  SMALL_MODEL = 1 << 24,
+  // The weights of larger models do not stay in the caches of a processor, and until a decoder has so many rows, reading
+  // them takes longer than multiplying by them: threads that share a step read them once.
+  LEAST_ROWS = 64
 };
 
 tarn_status tarn__crew_open(tarn__crew *crew, const tarn__model *model, const tarn__decoder_options *options,
@@ -102,17 +104,26 @@ static tarn_status deal(tarn__crew *crew, const tarn__item **items, int64_t coun
   return TARN_STATUS_OK;
 }
 
-int tarn__crew_decoders(int64_t items, int threads) { return items >= (int64_t)LEAST_ITEMS * threads ? threads : 1; }
+static bool is_small(const tarn__model *model) {
+  int64_t parameters = 0;
+  for (size_t i = 0; i < model->param_count; i++) parameters += model->params[i]->rows * model->params[i]->cols;
+  return parameters <= SMALL_MODEL;
+}
+
+int tarn__crew_decoders(const tarn__model *model, int64_t items, int64_t rows, int threads) {
+  if (items < (int64_t)LEAST_ITEMS * threads) return 1;
+  return is_small(model) || rows >= (int64_t)LEAST_ROWS * threads ? threads : 1;
+}
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
   // A profile belongs to a single thread.
-  const bool apart = !crew->options.profile && tarn__crew_decoders(count, crew->threads) > 1;
+  const int64_t each = count > 0 ? crew->engine->rows(&crew->options, items[0].length) : 0;
+  const bool apart =
+      !crew->options.profile && tarn__crew_decoders(crew->model, count, count * each, crew->threads) > 1;
   const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
   // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them. The first item is the
   // longest.
-  if (apart && !crew->options.sampling &&
-      share * crew->engine->rows(&crew->options, items[0].length) <= TARN__DECODER_ROWS)
-    TARN_TRY(deal(crew, &items, count));
+  if (apart && !crew->options.sampling && share * each <= TARN__DECODER_ROWS) TARN_TRY(deal(crew, &items, count));
   tarn__queue queue = {
       .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};
   for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
@@ -134,10 +145,7 @@ static tarn_status open_fed(tarn__crew *crew, bool draws, int number) {
 
 // Items of a feed that a single decoder has at most.
 static int64_t least_to_divide(const tarn__crew *crew) {
-  int64_t parameters = 0;
-  for (size_t i = 0; i < crew->model->param_count; i++)
-    parameters += crew->model->params[i]->rows * crew->model->params[i]->cols;
-  return (parameters <= SMALL_MODEL ? 1 : LEAST_ITEMS) * (int64_t)crew->threads;
+  return (is_small(crew->model) ? 1 : LEAST_ROWS) * (int64_t)crew->threads;
 }
 
 // The decoder that uses all threads runs until nothing is left, or it has its share and more wait.

@@ -31,8 +31,8 @@ void tarn__crew_lend(tarn__crew *crew, void *memory, size_t bytes);
 void tarn__crew_reset(tarn__crew *crew);
 void tarn__crew_get_stats(const tarn__crew *crew, tarn__decoder_stats *stats);
 
-// How many decoders process so many items: one per thread, or the one that uses all.
-int tarn__crew_decoders(int64_t items, int threads);
+// How many decoders process so many items, of so many rows a step together: one per thread, or the one that uses all.
+int tarn__crew_decoders(const tarn__model *model, int64_t items, int64_t rows, int threads);
 
 // Processes all items, if there are many in this order: results[index] of each (tarn__decoder_run()).
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count,

@@ -90,8 +90,9 @@ static tarn_status plan_translation(tarn_plan *plan, const tarn__model *model, c
   TARN_TRY(tarn__translator_plan(&need, model, &options, batch->source_length, sentences));
   size_t room = plan->activation_bytes + plan->workspace_bytes;
   if (need > room) plan->validation_bytes += need - room;
-  // Each decoder has a stream of its own, whose memory is not lent.
-  plan->validation_bytes += (size_t)tarn__crew_decoders(sentences, options.threads) * model->device->type->stream_bytes;
+  // Each decoder has a stream of its own, whose memory is not lent. There are most of them if rows are many.
+  const int decoders = tarn__crew_decoders(model, sentences, INT64_MAX, options.threads);
+  plan->validation_bytes += (size_t)decoders * model->device->type->stream_bytes;
   return TARN_STATUS_OK;
 }
 
