@@ -397,11 +397,73 @@ static void many_threads(void **state) {
   check_product(&s, &v, 7);
 }
 
+static float *run_columns(const tarn__gemm *whole, int64_t first, int64_t n, int threads) {
+  tarn__gemm part = *whole;
+  part.n = part.ldc = n;
+  part.first = first;
+  part.of = whole->n;
+  if (whole->bias) part.bias = whole->bias + first;
+  float *c = check_alloc((size_t)(part.m * n), sizeof *c);
+  void *scratch = check_alloc(tarn__gemm_scratch(&part, threads), 1);
+  part.c = c;
+  tarn__gemm_run(&part, threads, scratch);
+  tarn__free(scratch);
+  return c;
+}
+
+// Of a packed B a product may take any columns, and rows that have been rounded before: the bits are those of the
+// whole.
+static void check_columns(const shape *s, const tarn__gemm *how, int threads) {
+  tarn__random random;
+  tarn__random_init(&random, 11, 5);
+  operand a = operand_open(&random, s->m, s->k, 0, how->dtype), b = operand_open(&random, s->n, s->k, 0, how->dtype);
+  operand bias = operand_open(&random, 1, s->n, 0, TARN__F32);
+  tarn__gemm g = *how;
+  g.m = s->m, g.n = s->n, g.k = g.lda = g.ldb = s->k;
+  g.a = a.data, g.b = b.data, g.bias = bias.data;
+  g.c_dtype = TARN__F32;
+  g.transpose_b = true;
+  void *packed = check_alloc(tarn__gemm_pack_bytes(&g), 1);
+  tarn__gemm_pack(packed, &g, threads);
+  g.packed = packed;
+  float *whole = run_columns(&g, 0, s->n, threads);
+  const int64_t row = tarn__gemm_int8_row(s->k), padded = s->m + TARN__GEMM_INT8_ROWS;
+  uint8_t *bytes = check_alloc((size_t)(padded * row), 1);
+  float *scales = check_alloc((size_t)padded, sizeof *scales);
+  for (int64_t r = 0; r < s->m; r++)
+    tarn__gemm_quantise_row(bytes + r * row, scales + r,
+                            (char *)a.data + (size_t)(r * s->k) * tarn__dtype_size(g.dtype), g.dtype, s->k);
+  if (g.int8) g.a = bytes, g.lda = row, g.a_scales = scales;
+  for (int64_t first = 0; first < s->n; first += 3 * TARN__GEMM_PART) {
+    const int64_t n = s->n - first < 3 * TARN__GEMM_PART ? s->n - first : 3 * TARN__GEMM_PART;
+    float *part = run_columns(&g, first, n, threads);
+    for (int64_t r = 0; r < s->m; r++)
+      assert_memory_equal(part + r * n, whole + r * s->n + first, (size_t)n * sizeof *part);
+    tarn__free(part);
+  }
+  void *memory[] = {a.data, b.data, bias.data, packed, whole, bytes, scales};
+  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++) tarn__free(memory[i]);
+}
+
+static void parts_of_columns(void **state) {
+  (void)state;
+  static const shape shapes[] = {{1, 100, 40, 0}, {13, 230, 1100, 0}, {37, 200, 4200, 0}};
+  const tarn__gemm ways[] = {{.dtype = TARN__F32},
+                             {.dtype = TARN__BF16},
+                             {.dtype = TARN__F32, .int8 = true},
+                             {.dtype = TARN__BF16, .int8 = true},
+                             {.dtype = TARN__F32, .int4 = true},
+                             {.dtype = TARN__F32, .fp32 = TARN__FP32_SPLIT6}};
+  const size_t count = sizeof ways / sizeof ways[0] - (tarn__isa_now() == TARN__ISA_AMX ? 0 : 1);
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    for (size_t w = 0; w < count; w++) check_columns(&shapes[i], &ways[w], 1 + (int)(i % 2));
+}
+
 static int run(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products),         cmocka_unit_test(packed_factor),
-                                     cmocka_unit_test(pieces_of_tiles),  cmocka_unit_test(int8_factor),
-                                     cmocka_unit_test(rows_alone),       cmocka_unit_test(many_threads),
-                                     cmocka_unit_test(quantised_factor), cmocka_unit_test(row_sums)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(parts_of_columns), cmocka_unit_test(products),         cmocka_unit_test(packed_factor),
+      cmocka_unit_test(pieces_of_tiles),  cmocka_unit_test(int8_factor),      cmocka_unit_test(rows_alone),
+      cmocka_unit_test(many_threads),     cmocka_unit_test(quantised_factor), cmocka_unit_test(row_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -66,7 +66,7 @@ size_t tarn__cpu_output_log_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_output_loss_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_output_top_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_sample_scratch(const tarn__node *node, int threads);
-size_t tarn__cpu_best_scratch(const tarn__node *node, int threads);
+size_t tarn__cpu_pick_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_backward_scratch(const tarn__node *node, int threads);
 size_t tarn__cpu_recurrence_dweight_scratch(const tarn__node *node, int threads);

@@ -20,8 +20,7 @@ enum {
   TASKS = 2,  // minimum per thread, if a task has LEAST_ROWS rows or LEAST_COLUMNS columns
   LEAST_ROWS = 64,
   LEAST_COLUMNS = 256,
-  PACK_TERMS = 64,  // terms of k that one thread packs at a time; even
-  INT8_ROWS = 4     // the kernels read rows of A in multiples of this
+  PACK_TERMS = 64  // terms of k that one thread packs at a time; even
 };
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
@@ -69,18 +68,23 @@ static bool must_pack_a(const tarn__gemm *g, const plan *p) {
   return g->transpose_a || p->arithmetic == TARN__GEMM_WIDE || odd || same_places;
 }
 
-// Bytes of a row of A of INT8.
-static int64_t int8_row(const tarn__gemm *g, const plan *p) { return round_up(g->k, 4 * p->kernels->beside); }
+int64_t tarn__gemm_int8_row(int64_t k) { return round_up(k, 4 * tarn__gemm_kernels_now()->beside); }
 
 // Rows of A as bytes and their scales, in whole groups: after the last row, and after the last term of a row, a kernel
 // reads arbitrary values; sums of such rows are discarded, and B has zeros for such terms.
-static size_t quantised_bytes(const tarn__gemm *g, const plan *p) {
-  const int64_t rows = round_up(g->m, INT8_ROWS);
-  return g->int8 ? aligned((size_t)(rows * int8_row(g, p))) + aligned((size_t)rows * sizeof(float)) : 0;
+static size_t quantised_bytes(const tarn__gemm *g) {
+  const int64_t rows = round_up(g->m, TARN__GEMM_INT8_ROWS);
+  if (!g->int8 || g->a_scales) return 0;
+  return aligned((size_t)(rows * tarn__gemm_int8_row(g->k))) + aligned((size_t)rows * sizeof(float));
+}
+
+// Columns of all panels of B.
+static int64_t columns_of_b(const tarn__gemm *g, const plan *p) {
+  return round_up(tarn__gemm_all_columns(g), p->kernels->panel);
 }
 
 static size_t panels_bytes(const tarn__gemm *g, const plan *p) {
-  return (size_t)(round_up(g->n, p->kernels->panel) * tarn__gemm_units(p->kernels, g->k, p->arithmetic)) * 4;
+  return (size_t)(columns_of_b(g, p) * tarn__gemm_units(p->kernels, g->k, p->arithmetic)) * 4;
 }
 
 #ifdef TARN_WITH_AMX
@@ -161,7 +165,7 @@ size_t tarn__gemm_scratch(const tarn__gemm *gemm, int threads) {
   const tarn__gemm_way *way = way_of(gemm);
   if (way != NULL) return way->scratch(gemm, threads);
   plan p = plan_of(gemm, threads);
-  return p.b_bytes + quantised_bytes(gemm, &p) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
+  return p.b_bytes + quantised_bytes(gemm) + (p.a_bytes + p.partial_bytes) * (size_t)p.threads;
 }
 
 // Scratch does not grow with every row, because more rows may be divided into smaller blocks.
@@ -209,7 +213,7 @@ typedef struct int8_columns {
 static int8_columns columns_of(const tarn__gemm *g, const plan *p) {
   char *at = (char *)(uintptr_t)g->packed + panels_bytes(g, p);
   float *scales = (float *)(void *)at;
-  return (int8_columns){scales, (int32_t *)(void *)(scales + round_up(g->n, p->kernels->panel))};
+  return (int8_columns){scales, (int32_t *)(void *)(scales + columns_of_b(g, p))};
 }
 
 // Packs part `part` of a chunk of B: panels if its columns are contiguous, terms of k if they are strided, so that
@@ -289,7 +293,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   // Rows after others that do not fill a step are packed and padded with zeros, except for INT8.
   int64_t direct = p->pack_a ? 0 : g->int8 || rows <= p->step ? rows : rows / p->step * p->step;
   tarn__gemm_block block = {
-      .b = b + j * units,
+      .b = b + (g->first + j) * units,
       .n = cols,
       .units = units,
       .c = p->partial ? (char *)sums : (char *)g->c + (i * g->ldc + j) * (int64_t)tarn__dtype_size(g->c_dtype),
@@ -305,8 +309,8 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
   if (g->int8) {
     const int8_columns columns = columns_of(g, p);
     block.row_scales = p->row_scales + i;
-    block.column_scales = columns.scales + j;
-    block.column_sums = columns.sums + chunk * round_up(g->n, p->kernels->panel) + j;
+    block.column_scales = columns.scales + g->first + j;
+    block.column_sums = columns.sums + chunk * columns_of_b(g, p) + g->first + j;
   }
   if (direct > 0) {
     block.a = p->a + (i * p->lda + tarn__cut_start(&p->k, chunk)) * p->a_size;
@@ -334,8 +338,8 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const uint32_t *b, uin
 
 // The address of the packed chunk after `chunk`.
 static uint32_t *after_chunk(const uint32_t *b, const tarn__gemm *g, const plan *p, int64_t chunk) {
-  int64_t columns = round_up(g->n, p->kernels->panel);
-  return (uint32_t *)(uintptr_t)b + columns * tarn__gemm_units(p->kernels, tarn__cut_size(&p->k, chunk), p->arithmetic);
+  return (uint32_t *)(uintptr_t)b +
+         columns_of_b(g, p) * tarn__gemm_units(p->kernels, tarn__cut_size(&p->k, chunk), p->arithmetic);
 }
 
 // One block of C, which stays in the L2 cache while the chunks of k are added.
@@ -365,17 +369,27 @@ static const float INT8_MOST = 127.0f;
 
 static float inverse_of(float scale) { return scale > 0.0f ? 1.0f / scale : 0.0f; }
 
+void tarn__gemm_quantise_row(uint8_t *out, float *scale, const void *row, tarn__dtype dtype, int64_t k) {
+  const tarn__gemm_kernels *kernels = tarn__gemm_kernels_now();
+  *scale = kernels->magnitude(row, dtype, k) / INT8_MOST;
+  kernels->quantise(out, row, dtype, k, inverse_of(*scale), kernels->zero);
+}
+
 // Rows of A as bytes, and the scale of each.
-static void quantise_rows(const tarn__gemm *g, plan *p, char *memory) {
-  int64_t stride = int8_row(g, p);
-  float *scales = (float *)(void *)(memory + aligned((size_t)(round_up(g->m, INT8_ROWS) * stride)));
+static void quantise_rows(const tarn__gemm *g, const plan *p, char *memory, float *scales) {
 #pragma omp for schedule(static)
-  for (int64_t r = 0; r < g->m; r++) {
-    uint8_t *out = (uint8_t *)memory + r * stride;
-    const char *row = element(g->a, g->dtype, r * g->lda);
-    scales[r] = p->kernels->magnitude(row, g->dtype, g->k) / INT8_MOST;
-    p->kernels->quantise(out, row, g->dtype, g->k, inverse_of(scales[r]), p->kernels->zero);
-  }
+  for (int64_t r = 0; r < g->m; r++)
+    tarn__gemm_quantise_row((uint8_t *)memory + r * p->lda, scales + r, element(g->a, g->dtype, r * g->lda), g->dtype,
+                            g->k);
+}
+
+// Where the product reads the rows of A as bytes, and their scales.
+static void place_bytes(const tarn__gemm *g, plan *p, char *quantised) {
+  p->lda = tarn__gemm_int8_row(g->k);
+  p->a_size = 1;
+  p->a = g->a_scales ? g->a : quantised;
+  const size_t bytes = aligned((size_t)(round_up(g->m, TARN__GEMM_INT8_ROWS) * p->lda));
+  p->row_scales = g->a_scales ? g->a_scales : (const float *)(const void *)(quantised + bytes);
 }
 
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
@@ -389,18 +403,13 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
     return;
   }
   plan p = plan_of(gemm, threads);
-  char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm, &p);
-  if (gemm->int8) {
-    p.a = quantised;
-    p.lda = int8_row(gemm, &p);
-    p.a_size = 1;
-    p.row_scales = (const float *)(const void *)(quantised + aligned((size_t)(round_up(gemm->m, INT8_ROWS) * p.lda)));
-  }
+  char *quantised = (char *)scratch + p.b_bytes, *own = quantised + quantised_bytes(gemm);
+  if (gemm->int8) place_bytes(gemm, &p, quantised);
   int64_t tasks = p.m.pieces * p.n.pieces;
 #pragma omp parallel num_threads(p.threads)
   {
     char *memory = own + (p.a_bytes + p.partial_bytes) * (size_t)omp_get_thread_num();
-    if (gemm->int8) quantise_rows(gemm, &p, quantised);
+    if (gemm->int8 && !gemm->a_scales) quantise_rows(gemm, &p, quantised, (float *)(uintptr_t)p.row_scales);
     if (gemm->packed == NULL) {
       uint32_t *to = scratch;
       for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {

@@ -34,6 +34,13 @@ typedef struct tarn__gemm {
   bool int8;
   // The same with B as INT4, with a factor for 32 terms of a column (gemm_int4.h); k is at most TARN__INT4_MOST_TERMS.
   bool int4;
+  // INT8: A is already bytes, as tarn__gemm_quantise_row() writes them, with these scales; lda is then
+  // tarn__gemm_int8_row(), and the rows are followed by memory up to a multiple of TARN__GEMM_INT8_ROWS. NULL: it is
+  // not.
+  const float *a_scales;
+  // Only columns [first, first + n) of a packed B of `of` columns are multiplied, `first` being a multiple of
+  // TARN__GEMM_PART; c and bias begin there. of = 0: B has n columns.
+  int64_t first, of;
   // Called for each complete block of C by the thread that computed it, while it is in the cache: rows [row, row +
   // rows) of columns [column, column + columns). NULL: none.
   void (*complete)(const struct tarn__gemm *gemm, int64_t row, int64_t rows, int64_t column, int64_t columns);
@@ -44,6 +51,11 @@ typedef struct tarn__gemm {
   // device/int4.h; else NULL.
   const float *b_scales;
 } tarn__gemm;
+
+enum { TARN__GEMM_PART = 32, TARN__GEMM_INT8_ROWS = 4 };
+
+// The columns of a packed B.
+static inline int64_t tarn__gemm_all_columns(const tarn__gemm *g) { return g->of > 0 ? g->of : g->n; }
 
 // Bytes of scratch that tarn__gemm_run() needs for these shapes (pointers are not used, except whether `packed` is
 // NULL); 0 for F64, which only the reference computes.
@@ -65,6 +77,10 @@ bool tarn__gemm_sums_rows(const tarn__gemm *gemm);
 
 // Computes the product with `threads` threads; `scratch` is aligned to 64 bytes.
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch);
+
+// A row of k numbers as bytes, and its scale, for products of INT8 that several calls compute; and its bytes.
+int64_t tarn__gemm_int8_row(int64_t k);
+void tarn__gemm_quantise_row(uint8_t *out, float *scale, const void *row, tarn__dtype dtype, int64_t k);
 
 // A frequently used matrix B can be packed once: bytes of B [k, n] when packed, and the packing itself, from the fields
 // n, k, b, ldb, dtype, transpose_a (which affects the length of a chunk of k), transpose_b, int8 and int4 (which need

@@ -137,8 +137,11 @@ typedef struct columns {
 } columns;
 
 static columns columns_of(const tarn__gemm *g, const void *packed) {
-  float *scales = (float *)(void *)((char *)(uintptr_t)packed + panels_of(g) * panel_bytes(g));
-  return (columns){scales, (int32_t *)(void *)(scales + panels_of(g) * tarn__gemm_kernels_now()->panel)};
+  tarn__gemm all = *g;
+  all.n = tarn__gemm_all_columns(g);
+  const int64_t panels = panels_of(&all);
+  float *scales = (float *)(void *)((char *)(uintptr_t)packed + panels * panel_bytes(g));
+  return (columns){scales, (int32_t *)(void *)(scales + panels * tarn__gemm_kernels_now()->panel)};
 }
 
 // Places column c of a panel, [groups][17], in a panel of zeros. Returns the sum of its integers.
@@ -244,8 +247,8 @@ static void run_few(const tarn__gemm *g, const char *memory, const layout *l, in
       .a = (const signed char *)memory,
       .row_scales = (const float *)(const void *)(memory + l->scales),
       .zeros = (const int32_t *)(const void *)(memory + l->zeros),
-      .b = (const unsigned char *)g->packed + first / tarn__gemm_kernels_now()->panel * panel_bytes(g),
-      .column_scales = of.scales + first,
+      .b = (const unsigned char *)g->packed + (g->first + first) / tarn__gemm_kernels_now()->panel * panel_bytes(g),
+      .column_scales = of.scales + g->first + first,
       .rows = g->m,
       .columns = count,
       .pairs = l->row_bytes / PAIR,
@@ -264,7 +267,7 @@ static void run_many(const tarn__gemm *g, const char *memory, const layout *l, u
   const int64_t units = l->row_bytes / 4;
   const columns of = columns_of(g, g->packed);
   for (int64_t j = 0; j < count; j += kernels->panel) {
-    const int64_t panel = (first + j) / kernels->panel;
+    const int64_t panel = (g->first + first + j) / kernels->panel;
     kernels_now()->widen(room + j * units, (const unsigned char *)g->packed + panel * panel_bytes(g),
                          l->row_bytes / PAIR);
   }
@@ -279,8 +282,8 @@ static void run_many(const tarn__gemm *g, const char *memory, const layout *l, u
                                   .c_dtype = g->c_dtype,
                                   .bias = g->bias != NULL ? g->bias + first : NULL,
                                   .row_scales = (const float *)(const void *)(memory + l->scales),
-                                  .column_scales = of.scales + first,
-                                  .column_sums = of.sums + first,
+                                  .column_scales = of.scales + g->first + first,
+                                  .column_sums = of.sums + g->first + first,
                                   .accumulate = g->accumulate,
                                   .relu = g->relu};
   kernels->multiply_int8(&block);

@@ -127,7 +127,7 @@ static void pack_a(char *out, const tarn__gemm *g, int parts, int64_t i, int64_t
 // Rows [i, i + rows) and columns [j, end) of C, with the chunk of k that begins with `term`.
 static void run_chunk(const tarn__gemm *g, const plan *p, const char *b, char *a, int64_t i, int64_t rows, int64_t j,
                       int64_t end, int64_t term) {
-  const int64_t above = round_up(rows, TARN__SPLIT_GROUP), columns = round_up(g->n, COLUMN_UNIT);
+  const int64_t above = round_up(rows, TARN__SPLIT_GROUP), columns = round_up(tarn__gemm_all_columns(g), COLUMN_UNIT);
   const int64_t stop = smaller(term + CHUNK_TERMS, g->k);
   for (int64_t t = term; t < stop; t += BLOCK_TERMS)
     pack_a(a + packed_bytes(above, t - term, p->parts), g, p->parts, i, rows, t, smaller(BLOCK_TERMS, stop - t));
@@ -137,7 +137,7 @@ static void run_chunk(const tarn__gemm *g, const plan *p, const char *b, char *a
       const bool last = t + terms == g->k;
       const tarn__split_block block = {
           .a = a + packed_bytes(above, t - term, p->parts),
-          .b = b + packed_bytes(columns, t, p->parts) + packed_bytes(j, terms, p->parts),
+          .b = b + packed_bytes(columns, t, p->parts) + packed_bytes(g->first + j, terms, p->parts),
           .m = rows,
           .n = smaller(COLUMNS, end - j),
           .steps = pieces_of(terms, TARN__SPLIT_STEP),

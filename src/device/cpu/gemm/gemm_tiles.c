@@ -70,7 +70,10 @@ static bool lies_well(const tarn__gemm *g) {
 }
 
 static plan plan_of(const tarn__gemm *g, int threads) {
-  plan p = {.steps = over(g->k, TERMS), .b_panels = over(g->n, LINES), .direct = lies_well(g), .threads = threads};
+  plan p = {.steps = over(g->k, TERMS),
+            .b_panels = over(tarn__gemm_all_columns(g), LINES),
+            .direct = lies_well(g),
+            .threads = threads};
   p.few = g->m <= TARN__TILES_FEW;
   if (2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS) p.threads = 1;
   const bool whole = p.steps <= WHOLE_STEPS || g->m <= LINES;
@@ -203,7 +206,7 @@ static void run_panel(const tarn__gemm *g, const plan *p, const char *packed_b, 
         .a_row = direct ? g->lda * 2 : TERMS * 2,
         .a_step = direct ? TERMS * 2 : STEP,
         .b = p->own_b ? b->own_b + (at - first) * over(b->columns, LINES) * STEP
-                      : packed_b + place(chunk, b->j / LINES, p->b_panels, p->steps),
+                      : packed_b + place(chunk, (g->first + b->j) / LINES, p->b_panels, p->steps),
         .rows = rows,
         .columns = b->columns,
         .steps = count,
@@ -227,8 +230,9 @@ static tarn__tiles_ahead a_ahead_of(const tarn__gemm *g, const plan *p, int64_t 
 }
 
 // A block's panels of B in the span from step `first` on, which is one chunk.
-static tarn__tiles_ahead b_ahead_of(const plan *p, const char *packed_b, const block *b, int64_t first, int64_t steps) {
-  const char *at = packed_b + place(first / CHUNK, b->j / LINES, p->b_panels, p->steps);
+static tarn__tiles_ahead b_ahead_of(const tarn__gemm *g, const plan *p, const char *packed_b, const block *b,
+                                    int64_t first, int64_t steps) {
+  const char *at = packed_b + place(first / CHUNK, (g->first + b->j) / LINES, p->b_panels, p->steps);
   const int64_t bytes = over(b->columns, LINES) * steps_of(first / CHUNK, p->steps) * STEP;
   return (tarn__tiles_ahead){.at = at, .end = at + bytes, .width = bytes, .lines = over(bytes / 64, steps)};
 }
@@ -268,7 +272,7 @@ static void run_task(const tarn__gemm *g, const plan *p, const char *packed_b, c
     if (p->own_b)
       pack_own_b(g, &b, first, steps);
     else if (p->span < p->steps && (goes_on || !last))
-      b.b_ahead = b_ahead_of(p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
+      b.b_ahead = b_ahead_of(g, p, packed_b, &b, goes_on ? first + steps : 0, all * over(b.rows, LINES));
     for (int64_t row = 0; row < b.rows; row += LINES) {
       b.a_ahead.lines = 0;
       if (row + LINES < b.rows)

@@ -112,11 +112,11 @@ static size_t products_scratch(const tarn__node *node, const layout *l, int thre
   return most;
 }
 
-// Floats of a thread: the prior and its gradient, the kernel's scratch or a row of log-probabilities, and the scratch
-// for finding the best words.
+// Floats of a thread: the prior and its gradient, the kernel's scratch or a row of log-probabilities, and the parts of
+// its sum when the best words are found.
 static size_t thread_floats(const layout *l) {
   return 2 * tarn__row_floats(l->mixtures) + 2 * tarn__row_floats(l->words) +
-         tarn__row_floats((int64_t)top_kernels()->scratch_floats(l->words));
+         tarn__row_floats(tarn__top_visits(l->words) * (int64_t)(sizeof(tarn__top_part) / sizeof(float)));
 }
 
 static layout layout_of(const tarn__node *node, int threads) {
@@ -179,7 +179,7 @@ static void finish_row(const tarn__node *node, const layout *l, tarn__mixture_ro
   kernels()->log(log_p, logits, own);
   top_kernels()->row((float *)node->out[0]->data + row * (attr->top.best + 1),
                      (int32_t *)node->out[1]->data + row * attr->top.best, log_p, l->words, &attr->top,
-                     log_p + 2 * tarn__row_floats(l->words));
+                     (tarn__top_part *)(void *)(log_p + 2 * tarn__row_floats(l->words)));
 }
 
 static void finish_rows(const tarn__exec *exec, const tarn__node *node, const layout *l, int64_t first, int64_t rows) {

@@ -10,21 +10,23 @@
 
 static const tarn__output_top_kernels *kernels(void) { return TARN__TABLE_NOW(tarn__output_top_kernels); }
 
-static size_t room_of(const tarn__node *node) { return kernels()->scratch_floats(node->in[TARN__PICK_LOGITS]->cols); }
+// Of a thread: the parts of a row.
+static int64_t room_of(const tarn__node *node) { return tarn__top_visits(node->in[TARN__PICK_LOGITS]->cols); }
+static tarn__top_part *room_at(const tarn__node *node) {
+  return (tarn__top_part *)node->scratch + room_of(node) * omp_get_thread_num();
+}
 
-size_t tarn__cpu_best_scratch(const tarn__node *node, int threads) {
-  return room_of(node) * sizeof(float) * (size_t)threads;
+size_t tarn__cpu_pick_scratch(const tarn__node *node, int threads) {
+  return (size_t)room_of(node) * sizeof(tarn__top_part) * (size_t)threads;
 }
 
 tarn_status tarn__cpu_best(const tarn__exec *exec, const tarn__node *node) {
   const tarn__output_top_attr *attr = node->attr;
   const tarn__tensor *logits = node->in[TARN__PICK_LOGITS];
-  const size_t room = room_of(node);
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int64_t r = 0; r < logits->rows; r++)
     kernels()->row((float *)node->out[0]->data + r * (attr->best + 1), (int32_t *)node->out[1]->data + r * attr->best,
-                   (const float *)logits->data + r * logits->cols, logits->cols, attr,
-                   (float *)node->scratch + room * (size_t)omp_get_thread_num());
+                   (const float *)logits->data + r * logits->cols, logits->cols, attr, room_at(node));
   return TARN_STATUS_OK;
 }
 
@@ -35,7 +37,7 @@ tarn_status tarn__cpu_pick(const tarn__exec *exec, const tarn__node *node) {
 #pragma omp parallel for schedule(static) num_threads(exec->threads)
   for (int64_t r = 0; r < wanted->rows; r++) {
     const float *row = (const float *)logits->data + numbers[r] * logits->cols;
-    const float shift = kernels()->log_sum(row, logits->cols);
+    const float shift = kernels()->log_sum(row, logits->cols, room_at(node));
     const int32_t *ids = (const int32_t *)wanted->data + r * wanted->cols;
     float *values = (float *)node->out[0]->data + r * (wanted->cols + 1);
     for (int64_t i = 0; i < wanted->cols; i++)
