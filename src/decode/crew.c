@@ -12,7 +12,8 @@ enum {
   // But not those of a feed by a model of up to so many parameters: its steps are so short that threads, which share
   // the processors with those of a server, would wait for each other longer than they compute.
   SMALL_MODEL = 1 << 24,
-  // The weights of larger models do not stay in the caches of a processor, and until a decoder has so many rows, reading
+  // The weights of larger models do not stay in the caches of a processor, and until a decoder has so many rows,
+  // reading
   // them takes longer than multiplying by them: threads that share a step read them once.
   LEAST_ROWS = 64
 };
@@ -118,8 +119,7 @@ int tarn__crew_decoders(const tarn__model *model, int64_t items, int64_t rows, i
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
   // A profile belongs to a single thread.
   const int64_t each = count > 0 ? crew->engine->rows(&crew->options, items[0].length) : 0;
-  const bool apart =
-      !crew->options.profile && tarn__crew_decoders(crew->model, count, count * each, crew->threads) > 1;
+  const bool apart = !crew->options.profile && tarn__crew_decoders(crew->model, count, count * each, crew->threads) > 1;
   const int64_t share = apart ? (count + crew->threads - 1) / crew->threads : count;
   // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them. The first item is the
   // longest.
