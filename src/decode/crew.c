@@ -111,9 +111,20 @@ static bool is_small(const tarn__model *model) {
   return parameters <= SMALL_MODEL;
 }
 
+static bool has_int4(const tarn__model *model) {
+  for (size_t i = 0; i < model->param_count; i++)
+    if (model->params[i]->decoding.rounding == TARN__ROUNDING_INT4) return true;
+  return false;
+}
+
+// Rows that each decoder must have, or one decoder with all threads is faster.
+static int64_t least_rows(const tarn__model *model) {
+  return is_small(model) ? 1 : has_int4(model) ? LEAST_ITEMS : LEAST_ROWS;
+}
+
 int tarn__crew_decoders(const tarn__model *model, int64_t items, int64_t rows, int threads) {
   if (items < (int64_t)LEAST_ITEMS * threads) return 1;
-  return is_small(model) || rows >= (int64_t)LEAST_ROWS * threads ? threads : 1;
+  return rows >= least_rows(model) * threads ? threads : 1;
 }
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
@@ -144,9 +155,7 @@ static tarn_status open_fed(tarn__crew *crew, bool draws, int number) {
 }
 
 // Items of a feed that a single decoder has at most.
-static int64_t least_to_divide(const tarn__crew *crew) {
-  return (is_small(crew->model) ? 1 : LEAST_ROWS) * (int64_t)crew->threads;
-}
+static int64_t least_to_divide(const tarn__crew *crew) { return least_rows(crew->model) * crew->threads; }
 
 // The decoder that uses all threads runs until nothing is left, or it has its share and more wait.
 static tarn_status feed_one(tarn__crew *crew, tarn__decoder *decoder, tarn__queue *queue) {
