@@ -12,9 +12,8 @@ enum {
   // But not those of a feed by a model of up to so many parameters: its steps are so short that threads, which share
   // the processors with those of a server, would wait for each other longer than they compute.
   SMALL_MODEL = 1 << 24,
-  // The weights of larger models do not stay in the caches of a processor, and until a decoder has so many rows,
-  // reading
-  // them takes longer than multiplying by them: threads that share a step read them once.
+  // The weights of larger models do not stay in a processor's caches. With fewer rows per decoder, reading the weights
+  // takes longer than multiplying by them, so threads share a step and read them once. Measured with two threads alone.
   LEAST_ROWS = 64
 };
 
@@ -117,14 +116,18 @@ static bool has_int4(const tarn__model *model) {
   return false;
 }
 
-// Rows that each decoder must have, or one decoder with all threads is faster.
+// Rows that each decoder must have, or one decoder with all threads is faster. Products in INT4 take more operations
+// for fewer bytes, so that reading the weights once saves less than threads lose that wait for each other: 16 texts on
+// two threads were 6 to 18 % slower with one decoder.
 static int64_t least_rows(const tarn__model *model) {
   return is_small(model) ? 1 : has_int4(model) ? LEAST_ITEMS : LEAST_ROWS;
 }
 
 int tarn__crew_decoders(const tarn__model *model, int64_t items, int64_t rows, int threads) {
+  const int64_t least = least_rows(model) * threads;
   if (items < (int64_t)LEAST_ITEMS * threads) return 1;
-  return rows >= least_rows(model) * threads ? threads : 1;
+  // One decoder has no more rows in a step, however many there are in all.
+  return rows >= (least < TARN__DECODER_ROWS ? least : TARN__DECODER_ROWS) ? threads : 1;
 }
 
 tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t count, tarn__translation *results) {
@@ -135,8 +138,12 @@ tarn_status tarn__crew_run(tarn__crew *crew, const tarn__item *items, int64_t co
   // Samples of one prompt stay adjacent, so that a decoder reads the prompt once for all of them. The first item is the
   // longest.
   if (apart && !crew->options.sampling && share * each <= TARN__DECODER_ROWS) TARN_TRY(deal(crew, &items, count));
-  tarn__queue queue = {
-      .lock = PTHREAD_MUTEX_INITIALIZER, .items = items, .count = count, .share = share, .work = tarn__work_at_hand()};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                       .items = items,
+                       .count = count,
+                       .share = {.items = share},
+                       .divides = apart,
+                       .work = tarn__work_at_hand()};
   for (int64_t i = 0; i < count; i++) queue.weight += (double)items[i].length + 1;
   return apart ? run_apart(crew, &queue, results) : crew->engine->run(crew->together, &queue, results);
 }
@@ -154,10 +161,13 @@ static tarn_status open_fed(tarn__crew *crew, bool draws, int number) {
   return tarn__decoder_open(&crew->fed[draws][number], crew->model, &own, crew->threads);
 }
 
-// Items of a feed that a single decoder has at most.
-static int64_t least_to_divide(const tarn__crew *crew) { return least_rows(crew->model) * crew->threads; }
+// What a single decoder has of a feed at most.
+static tarn__at_work share_of(const tarn__crew *crew) {
+  const int64_t items = is_small(crew->model) ? 1 : LEAST_ITEMS;
+  return (tarn__at_work){items * crew->threads, least_rows(crew->model) * crew->threads};
+}
 
-// The decoder that uses all threads runs until nothing is left, or it has its share and more wait.
+// The decoder that uses all threads runs until nothing is left, or it has its share, or no room, and more wait.
 static tarn_status feed_one(tarn__crew *crew, tarn__decoder *decoder, tarn__queue *queue) {
   tarn__decoder_seat(decoder, 0, crew->threads);
   queue->decoders = 1;
@@ -211,20 +221,21 @@ tarn_status tarn__crew_feed(tarn__crew *crew, bool draws, const tarn__feed *feed
   // A profile belongs to a single thread.
   bool divides = crew->threads > 1 && !crew->options.profile && !feed->whole;
   TARN_TRY(open_fed(crew, draws, 0));
-  const int64_t share = least_to_divide(crew);
+  const tarn__at_work share = share_of(crew);
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .changed = PTHREAD_COND_INITIALIZER,
                        .weight = 1.0,
                        .feed = feed,
                        .at_work = crew->at_work,
                        .parts = divides ? crew->threads : 1,
-                       .few = share / 2};
+                       .share = share,
+                       .few = {share.items / 2, share.hypotheses / 2}};
   tarn__failure failure = {0};
   do {
     // After a failure, what other decoders have at work is completed.
-    queue.share = divides && !queue.closed ? share : INT64_MAX;
+    queue.divides = divides && !queue.closed;
     tarn__failure_note(&failure, feed_one(crew, crew->fed[draws][0], &queue));
-    queue.share = INT64_MAX;
+    queue.divides = false;
     if (tarn__decoder_at_work(crew->fed[draws][0]).items == 0) continue;
     divides = open_others(crew, draws);
     if (divides) tarn__failure_note(&failure, feed_apart(crew, draws, &queue));

@@ -181,16 +181,17 @@ static bool follows(const tarn__decoder *d, tarn__queue *queue, int64_t end) {
 static int64_t take(tarn__decoder *d, tarn__queue *queue) {
   int64_t taken = 0, tokens = d->source_tokens, width = d->width;
   pthread_mutex_lock(&queue->lock);
-  while (d->active + taken < d->most) {
-    if (!follows(d, queue, d->active + taken)) {
-      if (d->active + taken >= queue->share) break;
-      if (queue->feed && !tarn__queue_turn(queue, d->place, &(tarn__at_work){d->active + taken, width})) break;
+  for (;;) {
+    const tarn__at_work at_work = {d->active + taken, width};
+    if (!follows(d, queue, at_work.items)) {
+      if (tarn__queue_has_share(queue, &at_work)) break;
+      if (queue->feed && !tarn__queue_turn(queue, d->place, &at_work)) break;
     }
     const tarn__item *item = tarn__queue_peek(queue);
     if (!item) break;
     const int64_t own = item->own ? item->own->search.beam : d->options.search.beam;
-    if ((tokens > 0 && tokens + item->length > d->options.max_tokens) ||
-        (width > 0 && width + own > room_with(d, d->active + taken, item))) {
+    if (at_work.items == d->most || (tokens > 0 && tokens + item->length > d->options.max_tokens) ||
+        (width > 0 && width + own > room_with(d, at_work.items, item))) {
       queue->refused = true;
       break;
     }
@@ -681,7 +682,8 @@ static tarn_status run_all(tarn__decoder *d, tarn__queue *queue, tarn__translati
     double unit_begin = tarn__profile_clock(profile);
     TARN_TRY(refill(d, queue));
     if (d->active == 0 && queue->feed && tarn__queue_wait(queue)) continue;
-    if (d->active == 0 || (queue->feed && tarn__queue_leaves(queue, d->active))) return TARN_STATUS_OK;
+    const tarn__at_work at_work = tarn__decoder_at_work(d);
+    if (d->active == 0 || (queue->feed && tarn__queue_leaves(queue, &at_work))) return TARN_STATUS_OK;
     double begin = tarn__profile_clock(profile);
     TARN_TRY(fill_step(d));
     TARN_TRY(tarn__next_prepare(d));

@@ -20,20 +20,29 @@ static void call(tarn__queue *queue) {
   pthread_cond_broadcast(&queue->changed);
 }
 
+static bool reaches(const tarn__at_work *own, const tarn__at_work *least) {
+  return own->items >= least->items && own->hypotheses >= least->hypotheses;
+}
+
+bool tarn__queue_has_share(const tarn__queue *queue, const tarn__at_work *own) {
+  return queue->divides && reaches(own, &queue->share);
+}
+
 bool tarn__queue_turn(tarn__queue *queue, int place, const tarn__at_work *own) {
-  int64_t items = own->items;
+  tarn__at_work all = *own;
   int holders = own->items > 0;
   bool least = true;
   for (int i = 0; i < queue->decoders; i++) {
     const tarn__at_work *other = &queue->at_work[i];
     if (i == place) continue;
-    items += other->items;
+    all.items += other->items;
+    all.hypotheses += other->hypotheses;
     holders += other->items > 0;
     least &= own->hypotheses <= other->hypotheses;
   }
   // The last one that has become idle takes what waits: no other would ask for it again.
-  if (items == 0) return true;
-  if (items < queue->few && holders == 1 && !queue->refused) return own->items > 0;
+  if (all.items == 0) return true;
+  if (!reaches(&all, &queue->few) && holders == 1 && !queue->refused) return own->items > 0;
   if (!least && queue->idle > 0 && tarn__queue_peek(queue)) call(queue);
   return least || queue->refused;
 }
@@ -50,11 +59,12 @@ static void end(tarn__queue *queue) {
   pthread_cond_broadcast(&queue->changed);
 }
 
-bool tarn__queue_leaves(tarn__queue *queue, int64_t active) {
+bool tarn__queue_leaves(tarn__queue *queue, const tarn__at_work *own) {
   bool leaves;
   pthread_mutex_lock(&queue->lock);
   if (queue->decoders == 1) {
-    leaves = active >= queue->share && tarn__queue_peek(queue);
+    const bool full = queue->divides && queue->refused;
+    leaves = (full || tarn__queue_has_share(queue, own)) && tarn__queue_peek(queue);
   } else {
     if (queue->idle == queue->decoders - 1) end(queue);
     leaves = queue->over;

@@ -49,7 +49,10 @@ typedef struct tarn__queue {
   pthread_mutex_t lock;
   const tarn__item *items;
   int64_t count, next;
-  int64_t share;  // maximum of active items per decoder, so that a few items are divided among decoders
+  // A decoder that has both has its share and takes no more, if decoders divide what there is: so a few items are
+  // divided, too.
+  tarn__at_work share;
+  bool divides;
   // Progress, in the weight of items: length plus one. NULL: not reported.
   tarn__work *work;
   double weight;
@@ -63,7 +66,7 @@ typedef struct tarn__queue {
   int decoders, idle;      // that share the feed, each on its own thread; without work, and not called
   int parts;               // into which the samples of a text are divided
   tarn__at_work *at_work;  // [decoders]
-  int64_t few;             // items at work below which a single decoder that has them all takes more
+  tarn__at_work few;       // at work; a single decoder that has them all takes more until it has both
   bool over;               // the decoders leave what is at work to a single one
   int64_t calls;           // of idle decoders, as there is work for them
   pthread_cond_t changed;
@@ -77,12 +80,14 @@ void tarn__queue_take(tarn__queue *queue);
 // so much at work, to take the next item. The one that has least takes it; if few are at work, and a single one has
 // them all, that one. Where it is another's turn, that one is at work and will ask, or is called.
 bool tarn__queue_turn(tarn__queue *queue, int place, const tarn__at_work *own);
+// Whether a decoder that has so much at work has its share. Of a feed, only one decoder alone has one.
+bool tarn__queue_has_share(const tarn__queue *queue, const tarn__at_work *own);
 // Whether the next item is a sample of the same text as the last one, and in the same part of them.
 bool tarn__queue_follows(tarn__queue *queue, const tarn__item *last);
 
-// Of a feed, whether a decoder is to leave its items at work for now: one alone when it has its share and more wait, so
-// that others help it, and one of several when these are idle, so that it gets their threads.
-bool tarn__queue_leaves(tarn__queue *queue, int64_t active);
+// Of a feed, whether a decoder is to leave its items at work for now: one alone when it has its share, or no room, and
+// more wait, so that others help it, and one of several when these are idle, so that it gets their threads.
+bool tarn__queue_leaves(tarn__queue *queue, const tarn__at_work *own);
 // Waits until there may be work for a decoder that has none; false: it is to end.
 bool tarn__queue_wait(tarn__queue *queue);
 // A decoder that had to end does no more.

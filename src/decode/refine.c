@@ -76,7 +76,7 @@ tarn_status tarn__refiner_take(tarn__refiner *r, tarn__queue *queue, int64_t can
   r->group_begin = tarn__profile_clock(r->options.profile);
   r->count = 0;
   pthread_mutex_lock(&queue->lock);
-  while (queue->next < queue->count && r->count < r->room && r->count < queue->share) {
+  while (queue->next < queue->count && r->count < r->room && r->count < queue->share.items) {
     const tarn__item *item = &queue->items[queue->next];
     const bool fits =
         rows + item->length <= r->options.max_tokens && (rows + item->length) * candidates <= TARN__DECODER_ROWS;

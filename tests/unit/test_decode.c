@@ -664,23 +664,24 @@ static void test_turns(void **state) {
   tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER,
                        .changed = PTHREAD_COND_INITIALIZER,
                        .feed = &feed,
-                       .share = 3,
+                       .share = {3, 15},
+                       .divides = true,
                        .decoders = 2,
-                       .few = 4,
+                       .few = {4, 20},
                        .at_work = at_work};
   (void)state;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
   assert_true(tarn__queue_turn(&queue, 1, &at_work[0]));  // as much as the other
-  assert_false(tarn__queue_leaves(&queue, 2));
+  assert_false(tarn__queue_leaves(&queue, &(tarn__at_work){2, 10}));
   // An idle one is called, but only if something waits.
   assert_int_equal(queue.calls, 0);
   queue.idle = 1;
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_true(queue.calls == 1 && queue.idle == 0);
   assert_true(queue.holds && left == 1);
-  assert_false(tarn__queue_leaves(&queue, 2));  // the one that was called may take it
-  queue.refused = true;                         // by the other one
+  assert_false(tarn__queue_leaves(&queue, &(tarn__at_work){2, 10}));  // the one that was called may take it
+  queue.refused = true;                                               // by the other one
   assert_true(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_int_equal(queue.calls, 1);
   tarn__queue_take(&queue);
@@ -702,18 +703,18 @@ static void test_turns(void **state) {
   assert_false(tarn__queue_turn(&queue, 0, &at_work[0]));
   assert_true(tarn__queue_turn(&queue, 1, &at_work[1]));
   // The other one is idle; then both are.
-  assert_true(tarn__queue_leaves(&queue, 2));
+  assert_true(tarn__queue_leaves(&queue, &(tarn__at_work){2, 10}));
   queue.over = false;
   assert_false(tarn__queue_wait(&queue));
   queue.decoders = 1;
   left = 1;
-  assert_false(tarn__queue_leaves(&queue, 2));
-  assert_true(tarn__queue_leaves(&queue, 3));
+  assert_false(tarn__queue_leaves(&queue, &(tarn__at_work){2, 10}));
+  assert_true(tarn__queue_leaves(&queue, &(tarn__at_work){3, 15}));
   tarn__queue_take(&queue);
-  assert_false(tarn__queue_leaves(&queue, 3));
+  assert_false(tarn__queue_leaves(&queue, &(tarn__at_work){3, 15}));
   left = 1;
   tarn__queue_fail(&queue, TARN_STATUS_MEMORY);
-  assert_false(tarn__queue_leaves(&queue, 3));
+  assert_false(tarn__queue_leaves(&queue, &(tarn__at_work){3, 15}));
 }
 
 // What waits is taken by the last one that has become idle, whoever that is.
@@ -727,7 +728,7 @@ static void test_last_turn(void **state) {
                        .feed = &feed,
                        .decoders = 4,
                        .idle = 2,
-                       .few = 2,
+                       .few = {2, 10},
                        .at_work = at_work};
   (void)state;
   // 3 calls; 2 is done before those that were called come; 3 is done in that step too.
@@ -742,7 +743,7 @@ static void test_last_turn(void **state) {
   assert_true(tarn__queue_wait(&queue) && !queue.over && queue.idle == 0);
   // 1 has no room; 0 is done and takes it; or 1, done in the same step.
   at_work[0] = at_work[1] = (tarn__at_work){1, 5};
-  queue.decoders = 2, queue.few = 8;
+  queue.decoders = 2, queue.few = (tarn__at_work){8, 40};
   queue.refused = true;
   assert_true(tarn__queue_turn(&queue, 0, &none));
   at_work[0] = none;

@@ -1,6 +1,7 @@
 // Generation by small random models of every mixer: greedy continuations against the argmax of the scorer, batches and
 // prompts in pieces against one by one, samples against the model's own distribution, beams against all sentences,
-// samples that share their prompt, ends, the cost of a token, bad input and no memory.
+// samples that share their prompt, ends, the cost of a token, bad input and no memory; and when the decoders of a large
+// model divide prompts.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "decode/crew.h"
 #include "decode/generator.h"
 #include "score/scorer.h"
 
@@ -427,7 +429,7 @@ static void sample_alone(const fixture *f, tarn__translation *result, tarn__deco
       .max_len_b = tokens,
       .max_tokens = 100,
       .n_best = 1};
-  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = &item, .count = 1, .share = 1};
+  tarn__queue queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .items = &item, .count = 1, .share = {.items = 1}};
   must(tarn__decoder_open(decoder, f->model, &options, 1));
   must(tarn__decoder_run(*decoder, &queue, result));
 }
@@ -620,6 +622,78 @@ static void no_memory(void **state) {
   close_model(&f);
 }
 
+// More than 16 million parameters, nearly all of them positions, which take no time.
+static const char *const LARGE = LANGUAGE("max_length: 600000, norm: pre, positions: learned", "L",
+                                          "  L: { mixer: attention, heads: 4, ffn: 48 }\n");
+
+// Few rows share the steps of a decoder, as long as it has room for so many; in INT4 items alone count.
+static void large_models_divide_rows(void **state) {
+  (void)state;
+  fixture f = {0};
+  must(tarn_config_parse(&f.config, "test", LARGE, strlen(LARGE), NULL, 0));
+  must(tarn__model_open(&f.model, f.config, VOCAB, VOCAB, TARN__F32, false));
+  assert_int_equal(tarn__crew_decoders(f.model, 15, 1000, 2), 1);
+  assert_int_equal(tarn__crew_decoders(f.model, 127, 127, 2), 1);
+  assert_int_equal(tarn__crew_decoders(f.model, 128, 128, 2), 2);
+  assert_int_equal(tarn__crew_decoders(f.model, 25, 125, 2), 1);
+  assert_int_equal(tarn__crew_decoders(f.model, 26, 130, 2), 2);
+  assert_int_equal(tarn__crew_decoders(f.model, 200, TARN__DECODER_ROWS - 1, 16), 1);
+  assert_int_equal(tarn__crew_decoders(f.model, 200, TARN__DECODER_ROWS, 16), 16);
+  f.model->params[0]->decoding.rounding = TARN__ROUNDING_INT4;
+  assert_int_equal(tarn__crew_decoders(f.model, 15, 75, 2), 1);
+  assert_int_equal(tarn__crew_decoders(f.model, 16, 16, 2), 2);
+  close_model(&f);
+}
+
+// Prompts of a feed, and how many of them were asked for before the second decoder existed.
+typedef struct feeding {
+  const tarn__crew *crew;
+  tarn__item_options own;
+  int64_t given, done, all, alone;
+} feeding;
+
+static bool give_prompt(void *user, tarn__item *item) {
+  static const int32_t prompt[1] = {3};
+  feeding *f = user;
+  if (f->given == f->all) return false;
+  if (!f->crew->fed[0][1]) f->alone++;
+  *item = (tarn__item){.ids = prompt, .length = 1, .index = f->given++, .own = &f->own};
+  return true;
+}
+
+static void take_result(void *user, const tarn__item *item, tarn_status status, const tarn__translation *result) {
+  feeding *f = user;
+  (void)item;
+  if (status == TARN_STATUS_OK && result) f->done++;
+}
+
+// A feed's beams are divided as soon as there are many rows, or the decoder that uses all threads has no room for the
+// one that waits.
+static void large_models_divide_feeds(void **state) {
+  (void)state;
+  static const struct {
+    int64_t beam, max_tokens, alone;
+  } cases[] = {{5, 1000, 26}, {1, 1000, 128}, {12, 1000, 16}, {5, 64, 12}, {1, 64, 64}, {200, 1000, 1}};
+  fixture f = {0};
+  open_model(&f, LARGE, VOCAB, TARN__F32);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tarn__decoder_options options = {.search = {.beam = 1, .length_penalty = 1.0, .eos = EOS, .groups = 1},
+                                     .max_len_b = 3,
+                                     .max_tokens = cases[i].max_tokens,
+                                     .n_best = 1};
+    tarn__crew crew;
+    must(tarn__crew_open(&crew, f.model, &options, 2));
+    feeding to = {.crew = &crew, .own = tarn__decoder_item(&options), .all = 2 * cases[i].alone + 1};
+    to.own.search.beam = cases[i].beam;
+    const tarn__feed feed = {.next = give_prompt, .done = take_result, .user = &to};
+    must(tarn__crew_feed(&crew, false, &feed));
+    assert_int_equal(to.alone, cases[i].alone + 1);
+    assert_int_equal(to.done, to.all);
+    tarn__crew_close(&crew);
+  }
+  close_model(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(greedy_is_the_argmax),
@@ -634,6 +708,8 @@ int main(void) {
       cmocka_unit_test(ends),
       cmocka_unit_test(bad_input),
       cmocka_unit_test(no_memory),
+      cmocka_unit_test(large_models_divide_rows),
+      cmocka_unit_test(large_models_divide_feeds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
