@@ -3,7 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-// cmocka needs the three above.
+#include <stdlib.h>
+// cmocka needs the headers above.
 #include <cmocka.h>
 
 #include "kernels/kernel_check.h"
@@ -232,16 +233,37 @@ typedef struct top_case {
   int values;  // different logits, so that many words are equally likely
 } top_case;
 
-// Logits are whole numbers, the same for every device to the last bit: so are the words that are chosen.
-static void top_of(const top_case *t, const tarn__device *device, int threads, int32_t *ids, float *values) {
-  enum { D = 4 };
+// How the table is stored for decoding.
+typedef struct top_way {
+  tarn__dtype dtype;
+  bool packed;
+  tarn__rounding rounding;
+} top_way;
+
+static void *pack_table(tarn__param *table, const tarn__device *device, tarn__rounding rounding) {
+  const tarn__device_weight weight = {
+      .value = table->value, .rows = table->rows, .cols = table->cols, .dtype = table->dtype, .rounding = rounding};
+  void *packed = check_alloc(device->type->pack_bytes(device, &weight), 1);
+  check_ok(device->type->pack(device, packed, &weight, CHECK_THREADS));
+  table->decoding.packed = packed;
+  table->decoding.rounding = rounding;
+  return packed;
+}
+
+// Logits are whole numbers, the same for every device to the last bit: so are the words that are chosen. A column that
+// no row reads makes rounding exact, up to 127.
+static void top_of(const top_case *t, const top_way *way, const tarn__device *device, int threads, int32_t *ids,
+                   float *values) {
+  enum { D = 5 };
   tarn__graph graph = {0};
   float *x = check_shared((size_t)t->rows * D * sizeof *x), *table = check_shared((size_t)t->words * D * sizeof *table);
-  for (int64_t r = 0; r < t->rows; r++) x[r * D + r % D] = 1.0f;
-  for (int64_t i = 0; i < t->words * D; i++) table[i] = (float)((i * 7919 + i / 3) % t->values);
-  tarn__param param = {.name = "table", .rows = t->words, .cols = D, .dtype = TARN__F32, .value = table};
-  tarn__graph_begin(&graph, device, TARN__F32, false, threads);
-  tarn__top top = tarn__output_top(&graph, tarn__graph_external(&graph, TARN__F32, t->rows, D, x, "x"), &param, NULL,
+  for (int64_t r = 0; r < t->rows; r++) check_store(x, way->dtype, (size_t)(r * D + r % (D - 1)), 1.0);
+  for (int64_t i = 0; i < t->words * D; i++)
+    check_store(table, way->dtype, (size_t)i, i % D == D - 1 ? 127.0 : (double)((i * 7919 + i / 3) % t->values));
+  tarn__param param = {.name = "table", .rows = t->words, .cols = D, .dtype = way->dtype, .value = table};
+  void *packed = way->packed ? pack_table(&param, device, way->rounding) : NULL;
+  tarn__graph_begin(&graph, device, way->dtype, false, threads);
+  tarn__top top = tarn__output_top(&graph, tarn__graph_external(&graph, way->dtype, t->rows, D, x, "x"), &param, NULL,
                                    t->best, (int32_t)t->words - 1);
   top.values->keep = top.ids->keep = true;
   check_ok(tarn__graph_plan(&graph));
@@ -256,32 +278,56 @@ static void top_of(const top_case *t, const tarn__device *device, int threads, i
   check_shared_free(workspace);
   check_shared_free(x);
   check_shared_free(table);
+  tarn__free(packed);
+}
+
+// The words are those of a whole product and the reference's choice, stored in any of these ways, by so many threads.
+static void check_top(const top_case *t, const top_way *ways, int way_count, const int *threads, int thread_count) {
+  static const top_way plain = {.dtype = TARN__F32};
+  const size_t count = (size_t)(t->rows * t->best), value_count = count + (size_t)t->rows;
+  int32_t *ids = check_alloc(2 * count, sizeof *ids), *wanted = ids + count;
+  float *values = check_alloc(2 * value_count, sizeof *values), *exact = values + value_count;
+  top_of(t, &plain, &tarn__device_reference, 1, wanted, exact);
+  for (int i = 0; i < way_count * thread_count; i++) {
+    top_of(t, &ways[i / thread_count], check_device(), threads[i % thread_count], ids, values);
+    assert_memory_equal(ids, wanted, count * sizeof *ids);
+    for (size_t k = 0; k < value_count; k++) assert_true(values[k] == exact[k] || fabsf(values[k] - exact[k]) < 1e-4f);
+  }
+  tarn__free(ids);
+  tarn__free(values);
 }
 
 static void top_words(void **state) {
   (void)state;
+  static const top_way plain = {.dtype = TARN__F32};
+  static const int threads = CHECK_THREADS;
   static const top_case cases[] = {{3, 1, 1, 5},        {5, 5, 3, 2},        {2, 127, 11, 50}, {2, 128, 11, 3},
                                    {9, 129, 200, 40},   {4, 1000, 21, 9999}, {7, 1000, 3, 1},  {3, 5000, 2049, 777},
                                    {300, 4001, 11, 90}, {523, 700, 3, 90}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    const top_case *t = &cases[i];
-    size_t count = (size_t)(t->rows * t->best), value_count = count + (size_t)t->rows;
-    int32_t *ids = check_alloc(2 * count, sizeof *ids), *wanted = ids + count;
-    float *values = check_alloc(2 * value_count, sizeof *values), *exact = values + value_count;
-    top_of(t, check_device(), CHECK_THREADS, ids, values);
-    top_of(t, &tarn__device_reference, 1, wanted, exact);
-    assert_memory_equal(ids, wanted, count * sizeof *ids);
-    for (size_t k = 0; k < value_count; k++) assert_true(values[k] == exact[k] || fabsf(values[k] - exact[k]) < 1e-4f);
-    tarn__free(ids);
-    tarn__free(values);
-  }
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_top(&cases[i], &plain, 1, &threads, 1);
+}
+
+// Of a packed table tasks take parts; in INT8 rows are rounded once for all of them. Two chunks, of which the last has
+// another size, and tasks of several visits.
+static void packed_top_words(void **state) {
+  (void)state;
+  static const top_case cases[] = {{523, 1300, 11, 120}, {9, 5000, 20, 127}};
+  static const top_way ways[] = {{TARN__F32, true, TARN__ROUNDING_NONE},
+                                 {TARN__BF16, true, TARN__ROUNDING_NONE},
+                                 {TARN__F32, true, TARN__ROUNDING_INT8},
+                                 {TARN__BF16, true, TARN__ROUNDING_INT8}};
+  static const int threads[] = {2, 1, 7};
+  const int thread_count = getenv("TARN_SAMPLE") ? 1 : 3;
+  if (!on_processor()) return;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_top(&cases[i], ways, 4, threads, thread_count);
 }
 
 static int run(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes),      cmocka_unit_test(chunks),   cmocka_unit_test(far),    cmocka_unit_test(parts),
-      cmocka_unit_test(sure_word),  cmocka_unit_test(splits),   cmocka_unit_test(groups), cmocka_unit_test(no_rows),
-      cmocka_unit_test(not_finite), cmocka_unit_test(top_words)};
+      cmocka_unit_test(sizes),     cmocka_unit_test(chunks),          cmocka_unit_test(far),
+      cmocka_unit_test(parts),     cmocka_unit_test(sure_word),       cmocka_unit_test(splits),
+      cmocka_unit_test(groups),    cmocka_unit_test(no_rows),         cmocka_unit_test(not_finite),
+      cmocka_unit_test(top_words), cmocka_unit_test(packed_top_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
