@@ -13,6 +13,7 @@ enum {
   PANEL = 32,
   UNITS = 16,
   BLOCK = 2 * ROWS,
+  AHEAD = UNITS,               // units of B by which prefetching is ahead of few rows: 2 KB, one step
   LEAST_ROWS = 5,              // fewer are left to the vector kernels for few rows
   RESIDENT_BYTES = 1024 << 10  // of a B that is traversed for each block of rows
 };
@@ -46,18 +47,24 @@ typedef struct lines {
   int groups;
 } lines;
 
+// What is prefetched meanwhile: while unit u of a panel is multiplied, if it is one of the first `units`, the lines of
+// a step from there on.
+typedef struct fetched {
+  const uint32_t *from;
+  int64_t units;
+} fetched;
+
 // Sums of a block of rows with one panel of B, to [groups * ROWS][PANEL].
 static inline __attribute__((always_inline)) void sum_up(int32_t *sums, const lines *a, const uint32_t *b,
-                                                         int64_t units, const tail *t, int groups,
-                                                         const uint32_t *ahead) {
+                                                         int64_t units, const tail *t, int groups, fetched next) {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
   const int64_t whole = units - t->units;
   for (int64_t u = 0; u < whole; u += UNITS) {
-    if (ahead)
-      for (int i = 0; i < 2 * UNITS; i++) _mm_prefetch((const char *)(ahead + u * PANEL + 16 * i), _MM_HINT_T0);
+    if (u < next.units)
+      for (int i = 0; i < 2 * UNITS; i++) _mm_prefetch((const char *)(next.from + u * PANEL + 16 * i), _MM_HINT_T0);
     step(a->from + 4 * u, a->row_bytes, b + u * PANEL, groups);
   }
   if (t->units > 0) step((const char *)t->a, UNITS * 4, t->b, groups);
@@ -149,18 +156,23 @@ static void take_panel(tail *t, const tarn__gemm_block *g, int64_t j) {
   tarn__amx_written();
 }
 
-// fetch: what follows in B is prefetched into the L1 cache meanwhile. A single block of rows reads B once, at the speed
-// of memory, and is fastest if lines come in the order of their use, shortly before it.
+// What follows panel j in B is prefetched into the L1 cache. A single block of rows reads B once, at the speed of
+// memory, and is fastest if lines come in the order of their use, shortly before it.
+static fetched fetched_with(const tarn__gemm_block *g, int64_t j) {
+  const bool few = g->m <= BLOCK, last = j + PANEL >= g->n;
+  const int64_t units = !last ? g->units : few ? g->units - AHEAD : 0;
+  return (fetched){g->b + j * g->units + PANEL * (few ? AHEAD : g->units), units};
+}
+
 static void multiply_panel(const tarn__gemm_block *g, const tail *t, const lines *a, int64_t i, int64_t j, bool fetch) {
   _Alignas(64) int32_t sums[BLOCK * PANEL];
   const int64_t rows = g->m - i < BLOCK ? g->m - i : BLOCK;
   const uint32_t *b = g->b + j * g->units;
-  const int64_t distance = g->m <= BLOCK ? UNITS * PANEL : PANEL * g->units;
-  const uint32_t *ahead = fetch && j + PANEL < g->n ? b + distance : NULL;
+  const fetched next = fetch ? fetched_with(g, j) : (fetched){0};
   if (a->groups == 2)
-    sum_up(sums, a, b, g->units, t, 2, ahead);
+    sum_up(sums, a, b, g->units, t, 2, next);
   else
-    sum_up(sums, a, b, g->units, t, 1, ahead);
+    sum_up(sums, a, b, g->units, t, 1, next);
   finish(sums, g, i, rows, j);
 }
 
