@@ -433,7 +433,7 @@ static void check_columns(const shape *s, const tarn__gemm *how, int threads) {
   for (int64_t r = 0; r < s->m; r++)
     tarn__gemm_quantise_row(bytes + r * row, scales + r,
                             (char *)a.data + (size_t)(r * s->k) * tarn__dtype_size(g.dtype), g.dtype, s->k);
-  if (g.int8) g.a = bytes, g.lda = row, g.a_scales = scales;
+  if (g.int8) g.a = bytes, g.lda = row, g.a_rounded = true, g.a_scales = scales;
   for (int64_t first = 0; first < s->n; first += 3 * TARN__GEMM_PART) {
     const int64_t n = s->n - first < 3 * TARN__GEMM_PART ? s->n - first : 3 * TARN__GEMM_PART;
     float *part = run_columns(&g, first, n, threads);

@@ -74,7 +74,7 @@ int64_t tarn__gemm_int8_row(int64_t k) { return round_up(k, 4 * tarn__gemm_kerne
 // reads arbitrary values; sums of such rows are discarded, and B has zeros for such terms.
 static size_t quantised_bytes(const tarn__gemm *g) {
   const int64_t rows = round_up(g->m, TARN__GEMM_INT8_ROWS);
-  if (!g->int8 || g->a_scales) return 0;
+  if (!g->int8 || g->a_rounded) return 0;
   return aligned((size_t)(rows * tarn__gemm_int8_row(g->k))) + aligned((size_t)rows * sizeof(float));
 }
 
@@ -387,9 +387,9 @@ static void quantise_rows(const tarn__gemm *g, const plan *p, char *memory, floa
 static void place_bytes(const tarn__gemm *g, plan *p, char *quantised) {
   p->lda = tarn__gemm_int8_row(g->k);
   p->a_size = 1;
-  p->a = g->a_scales ? g->a : quantised;
+  p->a = g->a_rounded ? g->a : quantised;
   const size_t bytes = aligned((size_t)(round_up(g->m, TARN__GEMM_INT8_ROWS) * p->lda));
-  p->row_scales = g->a_scales ? g->a_scales : (const float *)(const void *)(quantised + bytes);
+  p->row_scales = g->a_rounded ? g->a_scales : (const float *)(const void *)(quantised + bytes);
 }
 
 void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
@@ -409,7 +409,7 @@ void tarn__gemm_run(const tarn__gemm *gemm, int threads, void *scratch) {
 #pragma omp parallel num_threads(p.threads)
   {
     char *memory = own + (p.a_bytes + p.partial_bytes) * (size_t)omp_get_thread_num();
-    if (gemm->int8 && !gemm->a_scales) quantise_rows(gemm, &p, quantised, (float *)(uintptr_t)p.row_scales);
+    if (gemm->int8 && !gemm->a_rounded) quantise_rows(gemm, &p, quantised, (float *)(uintptr_t)p.row_scales);
     if (gemm->packed == NULL) {
       uint32_t *to = scratch;
       for (int64_t chunk = 0; chunk < p.k.pieces; chunk++) {

@@ -34,10 +34,10 @@ typedef struct tarn__gemm {
   bool int8;
   // The same with B as INT4, with a factor for 32 terms of a column (gemm_int4.h); k is at most TARN__INT4_MOST_TERMS.
   bool int4;
-  // INT8: A is already bytes, as tarn__gemm_quantise_row() writes them, with these scales; lda is then
-  // tarn__gemm_int8_row(), and the rows are followed by memory up to a multiple of TARN__GEMM_INT8_ROWS. NULL: it is
-  // not.
-  const float *a_scales;
+  // INT8: A is already bytes, as tarn__gemm_quantise_row() writes them, with a_scales; lda is then
+  // tarn__gemm_int8_row(), and the rows are followed by memory up to a multiple of TARN__GEMM_INT8_ROWS.
+  bool a_rounded;
+  const float *a_scales;  // [m]
   // Only columns [first, first + n) of a packed B of `of` columns are multiplied, `first` being a multiple of
   // TARN__GEMM_PART; c and bias begin there. of = 0: B has n columns.
   int64_t first, of;
@@ -52,7 +52,10 @@ typedef struct tarn__gemm {
   const float *b_scales;
 } tarn__gemm;
 
-enum { TARN__GEMM_PART = 32, TARN__GEMM_INT8_ROWS = 4 };
+enum {
+  TARN__GEMM_PART = 32,     // whole panels of every packed B
+  TARN__GEMM_INT8_ROWS = 4  // the kernels of INT8 read rows of A in multiples of this
+};
 
 // The columns of a packed B.
 static inline int64_t tarn__gemm_all_columns(const tarn__gemm *g) { return g->of > 0 ? g->of : g->n; }

@@ -20,6 +20,7 @@ enum { LANES = TARN__VEC_LANES, STEP = TARN__ARM_STEP, STEPS = TARN__ARM_ROWS / 
 enum { LANES = 4, STEP = 2, STEPS = 3 };
 #endif
 enum { PANEL = 2 * LANES, GROUP = STEPS * STEP, AHEAD = 1024 };  // AHEAD: bytes of B by which prefetching is ahead
+_Static_assert(TARN__GEMM_PART % PANEL == 0, "a part of the columns begins with a panel");
 
 // The byte of A that represents 0 (INT8), the units of a line that lie side by side, and whether BF16 is multiplied as
 // such.

@@ -13,7 +13,6 @@ enum {
   PAIR = TARN__INT4_PAIR,
   FEW = 12,                // rows that read B as it is packed
   OWN = 2,                 // rows that every thread quantises for itself, sooner than waiting for another
-  LINES = 4,               // the kernels of INT8 read rows of A in multiples of this
   TASKS = 2,               // per thread, of many rows: one that is disturbed leaves work to others
   ROOM_BYTES = 512 << 10,  // of a piece of B that is widened, at most, and thus stays in the L2 cache
   FEW_BYTES = 1024 << 10  // of a task of few rows, which may read B again, at most; smaller ones stop reading too often
@@ -205,7 +204,8 @@ typedef struct layout {
 } layout;
 
 static layout layout_of(const tarn__gemm *g, int threads) {
-  const int64_t panel = tarn__gemm_kernels_now()->panel, rows = (g->m + LINES - 1) / LINES * LINES;
+  const int64_t panel = tarn__gemm_kernels_now()->panel,
+                rows = (g->m + TARN__GEMM_INT8_ROWS - 1) / TARN__GEMM_INT8_ROWS * TARN__GEMM_INT8_ROWS;
   layout l = {.few = g->m <= FEW,
               .own = g->m <= OWN,
               .threads = 2.0 * (double)g->m * (double)g->n * (double)g->k < SERIAL_FLOPS ? 1 : threads,

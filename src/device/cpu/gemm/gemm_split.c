@@ -17,6 +17,7 @@ enum {
   TASKS = 2,           // per thread, which balance the load if one is disturbed
   PACK_COLUMNS = 256,  // of one block of k that one thread packs at a time
 };
+_Static_assert(TARN__GEMM_PART % COLUMN_UNIT == 0, "a part of the columns begins with a unit of them");
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 

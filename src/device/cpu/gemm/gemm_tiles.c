@@ -28,6 +28,7 @@ enum {
   TASKS = 2,  // per thread, if k is undivided and as far as tasks of LEAST_ROWS rows suffice
   LEAST_ROWS = 64
 };
+_Static_assert(TARN__GEMM_PART % LINES == 0, "a part of the columns begins with a panel");
 
 static const double SERIAL_FLOPS = 1e6;  // a smaller product is not worth waking other threads
 

@@ -122,7 +122,7 @@ static inline uint32_t reaching(tarn__vec v, float bound) {
 #endif
 }
 
-// Offers words [0, n), of which the first has the id `first`, that reach `least`, which is finite.
+// Offers words [0, n), of which the first has the id `first`, that reach `least`, which is not -INFINITY.
 static void offer_block(tarn__top_found *h, const float *logits, int64_t first, int64_t n, float least) {
   int64_t begin = 0;
   for (; begin + TARN__VEC_LANES <= n; begin += TARN__VEC_LANES) {
@@ -153,7 +153,7 @@ static float bound_by_lanes(const float *logits, int64_t n, int64_t count) {
   }
 }
 
-// A bound that the words to be found reach, which is finite.
+// A bound that the words to be found reach, which is not -INFINITY.
 static float bound_of(const tarn__top_found *h, const float *logits, int64_t n) {
   const float bound = h->count == h->limit ? h->values[0] : bound_by_lanes(logits, n, h->limit);
   return bound > -FLT_MAX ? bound : -FLT_MAX;

@@ -1,7 +1,9 @@
 // The output layer of decoding. A task is a part of the words: their logits for a chunk of rows, which stay in the L2
 // cache of the thread that computes them, until it has taken from each row what the best words need
 // (output_top_kernels.h). So logits of all words never exist, and all threads read different parts of the table. What
-// several threads have found of a row is joined at the end.
+// several threads have found of a row is joined at the end. The logits of a task are at most 256 KB for up to 128 rows,
+// and 1 MB, a visit, for more: half of an L2 cache of 2 MB, with which that was measured. From a smaller one those of
+// many rows, as of a decoder that is full (655 KB), fall to the last level.
 #include <omp.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@ enum {
   TASK_BYTES = 256 << 10,  // of logits, but at least one visit
   TASKS = 2                // per thread, at least
 };
+_Static_assert(TARN__TOP_VISIT % TARN__GEMM_PART == 0, "tasks take parts of the table's columns");
 
 // Offsets in the scratch: of all threads rows of A as bytes with their scales (INT8), the parts of rows, the logits of
 // `always`; and of each thread logits, what it has found, and memory for products.
@@ -65,7 +68,7 @@ static tarn__gemm product_of(const tarn__node *node, int64_t rows, int64_t first
 
 static size_t product_bytes(const tarn__node *node, const layout *l, int64_t rows, int64_t words) {
   tarn__gemm product = product_of(node, rows, 0, words);
-  if (l->byte_row > 0) product.a_scales = (const float *)(const void *)l;  // any: there are some
+  product.a_rounded = l->byte_row > 0;
   return tarn__gemm_scratch(&product, 1);
 }
 
@@ -157,6 +160,7 @@ static void run_task(const work *w, int64_t task, int thread) {
   product.c = logits;
   if (l->byte_row > 0) {
     product.a = at(w, l->bytes_a);
+    product.a_rounded = true;
     product.a_scales = (const float *)(const void *)at(w, l->scales);
     product.lda = l->byte_row;
   }
