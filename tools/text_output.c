@@ -33,7 +33,7 @@ static void set_signals(void (*from)(int), void (*to)(int)) {
 
 int text_output_open(const cli_command *command, text_output *output, const char *path) {
   *output = (text_output){.file = stdout};
-  if (!path) return CLI_OK;
+  if (!path || strcmp(path, "-") == 0) return CLI_OK;
   tarn_status status = tarn_output_file_open(&output->replaces, path);
   if (status != TARN_STATUS_OK) return cli_report(command, status);
   output->file = tarn_output_file_stream(output->replaces);

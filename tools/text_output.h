@@ -12,8 +12,8 @@ typedef struct text_output {
   tarn_output_file *replaces;  // NULL: standard output
 } text_output;
 
-// path NULL: standard output. Returns CLI_OK, or the code of a failure that has been printed; then nothing needs to be
-// closed. SIGHUP, SIGINT and SIGTERM remove the unfinished file before they end the program.
+// path NULL or "-": standard output. Returns CLI_OK, or the code of a failure that has been printed; then nothing needs
+// to be closed. SIGHUP, SIGINT and SIGTERM remove the unfinished file before they end the program.
 int text_output_open(const cli_command *command, text_output *output, const char *path);
 
 // Flushes the output and moves the file into place; with keep false, and if writing failed, the old file is kept. Call

@@ -49,7 +49,7 @@ for run in attention recurrent; do
   generate $run --top-p 0.9 --number 4 | cmp -s <(sed -n 5,8p several.txt) - || fail "$run: no prompt is an empty one"
   "$TARN" generate $run --prompt Anna --top-p 0.9 --number 4 --threads 1 --output alone.txt 2>/dev/null || fail "alone"
   cmp -s <(sed -n 9,12p several.txt) alone.txt || fail "$run: other prompts or threads change a sample"
-  generate $run --prompt Anna --top-p 0.9 --number 4 --seed 1 | cmp -s alone.txt - || fail "$run: the seed is not 1"
+  generate $run --prompt Anna --top-p 0.9 --number 4 --seed 1 --output - | cmp -s alone.txt - || fail "$run: the seed is not 1"
   generate $run --prompt Anna --top-p 0.9 --number 4 --seed 2 >other.txt
   [ "$(wc -l <other.txt)" -eq 4 ] || fail "$run: a seed gives no samples"
   cmp -s alone.txt other.txt && fail "$run: the seed does nothing"
@@ -154,6 +154,7 @@ refuse_prompt 1 'no/such/folder' recurrent --output no/such/folder
 refuse_prompt 1 'cannot write: No such file' recurrent --output ''
 echo before >kept.txt
 refuse_prompt 1 'no-such-file' recurrent --input no-such-file --output kept.txt
+[ ! -e - ] || fail "standard output is a file"
 [ "$(cat kept.txt)" = before ] || fail "a failure empties the output"
 printf 'Anna\n' >same.txt
 "$TARN" generate recurrent --input same.txt --output same.txt 2>/dev/null
