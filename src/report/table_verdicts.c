@@ -12,24 +12,25 @@ static const struct {
   size_t offset;
   bool less, tested, neutral;
 } measures[TARN_RESULTS_JUDGED_MEASURES] = {
-    [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true},
-    [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true},
-    [TARN_RESULTS_JUDGED_TEST_BLIMP] = {"test_blimp", FIELD(test_blimp), false, true},
-    [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false},  // `less` is the measure's
-    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false},                    // `less` is the table's
-    [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false},
-    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), .neutral = true},
-    [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false},
-    [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false},
-    [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false},
-    [TARN_RESULTS_JUDGED_BEST_SECONDS] = {"best_seconds", FIELD(best_seconds), true, false},
-    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = {"epoch_seconds", FIELD(epoch_seconds), true, false},
-    [TARN_RESULTS_JUDGED_BUDGET_STEP] = {"budget_step", FIELD(budget_step), false, false},
-    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = {"budget_epoch", FIELD(budget_epoch), false, false},
-    [TARN_RESULTS_JUDGED_PEAK_BYTES] = {"peak_bytes", FIELD(peak_bytes), true, false},
-    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = {"epoch_joules", FIELD(epoch_joules), true, false},
-    [TARN_RESULTS_JUDGED_BEST_JOULES] = {"best_joules", FIELD(best_joules), true, false},
-    [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = {"best_operations", FIELD(best_operations), true, false},
+    [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true, false},
+    [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true, false},
+    [TARN_RESULTS_JUDGED_TEST_BLIMP] = {"test_blimp", FIELD(test_blimp), false, true, false},
+    [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false,
+                                        false},                               // `less` is the measure's
+    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false, false},  // `less` is the table's
+    [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false, false},
+    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), false, false, true},
+    [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false, false},
+    [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false, false},
+    [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false, false},
+    [TARN_RESULTS_JUDGED_BEST_SECONDS] = {"best_seconds", FIELD(best_seconds), true, false, false},
+    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = {"epoch_seconds", FIELD(epoch_seconds), true, false, false},
+    [TARN_RESULTS_JUDGED_BUDGET_STEP] = {"budget_step", FIELD(budget_step), false, false, false},
+    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = {"budget_epoch", FIELD(budget_epoch), false, false, false},
+    [TARN_RESULTS_JUDGED_PEAK_BYTES] = {"peak_bytes", FIELD(peak_bytes), true, false, false},
+    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = {"epoch_joules", FIELD(epoch_joules), true, false, false},
+    [TARN_RESULTS_JUDGED_BEST_JOULES] = {"best_joules", FIELD(best_joules), true, false, false},
+    [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = {"best_operations", FIELD(best_operations), true, false, false},
 };
 
 void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
