@@ -49,7 +49,7 @@ class Event:
     path: str | None = None  # of the saved or validated checkpoint
     layers: str | None = None  # the frozen ones
     line: str | None = None  # of the log: JSON
-    numbers: dict[str, float] = field(default_factory=dict)  # "dynamics": exponents of the model, by name
+    values: dict[str, float] = field(default_factory=dict)  # "dynamics": exponents of the model, by name
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _event(event: Any) -> Event:
         path=_word(event.path),
         layers=_word(event.layers),
         line=_word(event.line),
-        numbers={event.numbers[i].name.decode(): event.numbers[i].value for i in range(event.number_count)},
+        values={event.values[i].name.decode(): event.values[i].value for i in range(event.value_count)},
     )
 
 

@@ -56,7 +56,7 @@ def test_exponents_over_a_training(description: Description, tmp_path: Path) -> 
     assert [event.update for event in seen] == [0, 20, 40]
     points = [row for row in tarn.results(tmp_path / "run").curves() if row["name"] == "dynamics/exponent"]
     assert [row["step"] for row in points] == [0, 20, 40]
-    assert [row["value"] for row in points] == pytest.approx([event.numbers["exponent"] for event in seen], rel=1e-8)
+    assert [row["value"] for row in points] == pytest.approx([event.values["exponent"] for event in seen], rel=1e-8)
 
 
 def test_callback_stops_and_resuming_changes_no_bit(
