@@ -117,6 +117,7 @@ if(sets)
   elseif(TARN_KERNELS STREQUAL "best" AND "amx" IN_LIST TARN_RUNNABLE)
     set(TARN_ISA_NAMES avx512_bf16 amx)  # kernels without tiles are those of avx512_bf16
   elseif(TARN_KERNELS STREQUAL "best" AND TARN_RUNNABLE)
+    list(REMOVE_ITEM TARN_RUNNABLE sve_256 sve_512)  # the program uses them only where TARN_ISA names them
     list(GET TARN_RUNNABLE -1 TARN_ISA_NAMES)
   elseif(NOT TARN_KERNELS MATCHES "^(best|portable)$")
     message(FATAL_ERROR "TARN_KERNELS is \"${TARN_KERNELS}\"; one of all, runnable, best, portable is expected")
