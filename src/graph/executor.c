@@ -4,11 +4,24 @@
 #include "graph/profile.h"
 #include "graph/run_telling.h"
 
+// What one thread does before another one is awake: a node of fewer operations and bytes runs on the caller alone.
+static const double FEW_OPERATIONS = 1e6, FEW_BYTES = 65536.0;
+
+static bool is_small(const tarn__node *node) {
+  const double operations = node->op->flops ? node->op->flops(node) : 0.0;
+  if (operations >= FEW_OPERATIONS) return false;
+  if (node->op->gradient_flops && operations + node->op->gradient_flops(node) >= FEW_OPERATIONS) return false;
+  return tarn__node_bytes(node) < FEW_BYTES;
+}
+
 static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, const tarn__node *node) {
   for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++)
     if (node->joined[k]->op->check) TARN_TRY(node->joined[k]->op->check(node->joined[k]));
   if (node->op->check) TARN_TRY(node->op->check(node));
-  return graph->kernels[node->op->id].run(exec, node);
+  if (exec->threads == 1 || exec->spread || !is_small(node)) return graph->kernels[node->op->id].run(exec, node);
+  tarn__exec alone = *exec;
+  alone.threads = 1;
+  return graph->kernels[node->op->id].run(&alone, node);
 }
 
 static tarn_status run_measured(const tarn__graph *graph, const tarn__exec *exec, size_t n, double bytes) {

@@ -67,6 +67,7 @@ static inline tarn__tensor *tarn__tensor_owner(tarn__tensor *tensor) {
 // The arguments of a run.
 typedef struct tarn__exec {
   int threads;
+  bool spread;                   // nodes of little work use all threads too, which takes longer: for tests of kernels
   uint64_t seed;                 // key of the dropout masks
   uint32_t step;                 // counter of the dropout masks: number of the (micro) step
   struct tarn_profile *profile;  // records the time of every node (graph/profile.h); NULL: no measurement

@@ -309,7 +309,7 @@ static inline void check_run(check *c, check_build build, const void *spec, cons
   uint8_t *workspace = check_shared(graph.workspace_bytes);
   memset(workspace, 0xFF, graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = CHECK_THREADS, .seed = 7, .step = 3};
+  tarn__exec exec = {.threads = CHECK_THREADS, .spread = true, .seed = 7, .step = 3};
   check_ok(tarn__graph_run(&graph, &exec));
   check_ok(tarn__device_synchronise(check_device()));
   if (c->after) c->after(&graph);
@@ -331,7 +331,7 @@ static inline tarn_status check_result(void *out, tarn__graph *graph, tarn__tens
   void *workspace = check_shared(graph->workspace_bytes);
   if (status == TARN_STATUS_OK) {
     tarn__graph_bind(graph, workspace);
-    status = tarn__graph_run(graph, &(tarn__exec){.threads = graph->threads});
+    status = tarn__graph_run(graph, &(tarn__exec){.threads = graph->threads, .spread = true});
     if (status == TARN_STATUS_OK) status = tarn__device_synchronise(check_device());
   }
   if (status == TARN_STATUS_OK) memcpy(out, y->data, (size_t)(y->rows * y->cols) * tarn__dtype_size(y->dtype));

@@ -177,7 +177,7 @@ static void agree_for(const shape *s, int64_t best, int32_t always) {
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  const tarn__exec exec = {.threads = CHECK_THREADS};
+  const tarn__exec exec = {.threads = CHECK_THREADS, .spread = true};
   check_ok(tarn__graph_run(&graph, &exec));
   check_ok(tarn__device_synchronise(check_device()));
   compare(s, &a, targets, best, always);

@@ -102,7 +102,7 @@ static void run_mask(float *out, double p, bool causal, bool training, tarn__dty
 static void definition(void **state) {
   (void)state;
   float *out = check_alloc(WEIGHTS, sizeof *out);
-  const tarn__exec exec = {.threads = 2, .seed = 0x0123456789ABCDEFu, .step = 4000000000u};
+  const tarn__exec exec = {.threads = 2, .spread = true, .seed = 0x0123456789ABCDEFu, .step = 4000000000u};
   const tarn__dropout dropout = {19661, 0};  // round(0.3 * 65536)
   for (int form = 0; form < 4; form++) {
     const bool causal = form % 2, bf16 = form / 2;
@@ -134,7 +134,7 @@ static void statistics(void **state) {
   (void)state;
   float *first = check_alloc(WEIGHTS, sizeof *first), *other = check_alloc(WEIGHTS, sizeof *other);
   static const double ps[] = {0.01, 0.1, 0.5, 0.9};
-  tarn__exec exec = {.threads = 2, .seed = 1, .step = 1};
+  tarn__exec exec = {.threads = 2, .spread = true, .seed = 1, .step = 1};
   for (size_t k = 0; k < sizeof ps / sizeof ps[0]; k++) {
     run_mask(first, ps[k], false, true, TARN__F32, exec);
     double kept = 0.0, sum = 0.0, deviation = sqrt(WEIGHTS * ps[k] * (1.0 - ps[k]));

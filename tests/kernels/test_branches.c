@@ -72,7 +72,7 @@ static void stand_ins(void **state) {
     check_ok(tarn__graph_plan(&graph));
     void *workspace = check_shared(graph.workspace_bytes);
     tarn__graph_bind(&graph, workspace);
-    check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 2}));
+    check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .spread = true}));
     check_ok(tarn__device_synchronise(check_device()));
     double expected[3] = {0}, errors[N], found[N], added[N], wanted[N];
     for (size_t i = 0; i < N; i++) {

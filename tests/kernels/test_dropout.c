@@ -46,7 +46,8 @@ static void definition(void **state) {
   (void)state;
   static const int64_t cols[] = {1, 7, 8, 9, 100, 127, 128, 129, 512, 1000};
   for (size_t k = 0; k < sizeof cols / sizeof cols[0]; k++) {
-    mask m = {5, cols[k], 0.3, true, {.threads = 2, .seed = 0x0123456789ABCDEFu, .step = 4000000000u}, 3};
+    mask m = {5, cols[k], 0.3, true, {.threads = 2, .spread = true, .seed = 0x0123456789ABCDEFu, .step = 4000000000u},
+              3};
     float out[5 * 1000];
     run_mask(out, &m);
     const tarn__dropout dropout = {19661, 3};  // round(0.3 * 65536)

@@ -204,7 +204,7 @@ static void add_gradient(tarn__param *table, int32_t first) {
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = CHECK_THREADS};
+  tarn__exec exec = {.threads = CHECK_THREADS, .spread = true};
   check_ok(tarn__graph_run(&graph, &exec));
   check_ok(tarn__device_synchronise(check_device()));
   tarn__graph_close(&graph);
@@ -276,7 +276,8 @@ static void bad_numbers(void **state) {
       check_ok(tarn__graph_plan(&graph));
       void *workspace = check_shared(graph.workspace_bytes);
       tarn__graph_bind(&graph, workspace);
-      assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = CHECK_THREADS}), cases[i].status);
+      assert_int_equal(tarn__graph_run(&graph, &(tarn__exec){.threads = CHECK_THREADS, .spread = true}),
+                       cases[i].status);
       tarn__graph_close(&graph);
       check_shared_free(workspace);
     }

@@ -146,7 +146,7 @@ static void run_update(const tarn__device *device, tarn__param *param, const tar
   const size_t bytes = kernel->scratch ? kernel->scratch(&node, 2) : 0;
   if (bytes > 0) check_ok(tarn__device_allocate(device, &scratch, TARN__MEMORY_OTHER, bytes, 1));
   node.scratch = scratch;
-  const tarn__exec exec = {.threads = 2, .update = factors, .squares = squares};
+  const tarn__exec exec = {.threads = 2, .spread = true, .update = factors, .squares = squares};
   check_ok(kernel->run(&exec, &node));
   check_ok(tarn__device_synchronise(device));
   tarn__device_free(device, scratch);

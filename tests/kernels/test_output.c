@@ -175,7 +175,7 @@ static void no_rows(void **state) {
     check_ok(tarn__graph_plan(&graph));
     void *workspace = check_shared(graph.workspace_bytes);
     tarn__graph_bind(&graph, workspace);
-    tarn__exec exec = {.threads = CHECK_THREADS};
+    tarn__exec exec = {.threads = CHECK_THREADS, .spread = true};
     check_ok(tarn__graph_run(&graph, &exec));
     check_ok(tarn__device_synchronise(check_device()));
     assert_true(table.training.grad_written && bias.training.grad_written);
@@ -212,7 +212,7 @@ static void not_finite(void **state) {
     check_ok(tarn__graph_plan(&graph));
     void *workspace = check_shared(graph.workspace_bytes);
     tarn__graph_bind(&graph, workspace);
-    tarn__exec exec = {.threads = CHECK_THREADS};
+    tarn__exec exec = {.threads = CHECK_THREADS, .spread = true};
     check_ok(tarn__graph_run(&graph, &exec));
     check_ok(tarn__device_synchronise(check_device()));
     assert_true(isnan(*(const double *)loss->data));
@@ -269,7 +269,7 @@ static void top_of(const top_case *t, const top_way *way, const tarn__device *de
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = threads};
+  tarn__exec exec = {.threads = threads, .spread = true};
   check_ok(tarn__graph_run(&graph, &exec));
   check_ok(tarn__device_synchronise(check_device()));
   memcpy(ids, top.ids->data, (size_t)(t->rows * t->best) * sizeof *ids);

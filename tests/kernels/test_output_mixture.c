@@ -92,7 +92,7 @@ static void adds_up(void **state) {
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  const tarn__exec exec = {.threads = 2};
+  const tarn__exec exec = {.threads = 2, .spread = true};
   check_ok(tarn__graph_run(&graph, &exec));
   check_ok(tarn__device_synchronise(check_device()));
   for (int r = 0; r < ROWS; r++) {

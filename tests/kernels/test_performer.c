@@ -241,7 +241,7 @@ static double model_loss(int gain, const tarn__device *device, tarn__dtype dtype
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .seed = 1, .step = 1}));
+  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = 2, .spread = true, .seed = 1, .step = 1}));
   check_ok(tarn__device_synchronise(device));
   const double value = ((const double *)loss->data)[1] / TOKENS;
   for (size_t i = 0; i < model->param_count; i++) {

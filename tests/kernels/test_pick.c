@@ -59,7 +59,7 @@ static tarn_status run_on(const tarn__device *device, int threads, int64_t first
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  const tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = threads});
+  const tarn_status status = tarn__graph_run(&graph, &(tarn__exec){.threads = threads, .spread = true});
   if (status == TARN_STATUS_OK) {
     check_ok(tarn__device_synchronise(check_device()));
     memcpy(out->adjusted, adjusted->data, (size_t)(rows * words) * sizeof *out->adjusted);

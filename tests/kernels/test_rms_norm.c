@@ -60,7 +60,7 @@ static void run_batch(void *out, const batch *b, const void *x_values, const voi
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads}));
+  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = b->threads, .spread = true}));
   check_ok(tarn__device_synchronise(check_device()));
   memcpy(out, y->data, size);
   check_shared_free(workspace);

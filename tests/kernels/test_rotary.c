@@ -91,7 +91,7 @@ static void run_rows(void *y, const tarn__device *device, tarn__dtype dtype, con
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads}));
+  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads, .spread = true}));
   check_ok(tarn__device_synchronise(check_device()));
   memcpy(y, out->data, bytes);
   check_shared_free(workspace);

@@ -60,7 +60,7 @@ static void draw_on(const tarn__device *device, int threads, bool of_best, const
   check_ok(tarn__graph_plan(&graph));
   void *workspace = check_shared(graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads}));
+  check_ok(tarn__graph_run(&graph, &(tarn__exec){.threads = threads, .spread = true}));
   check_ok(tarn__device_synchronise(check_device()));
   memcpy(ids, drawn.ids->data, DRAWS * sizeof *ids);
   memcpy(values, drawn.values->data, 2 * DRAWS * sizeof *values);

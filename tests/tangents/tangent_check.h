@@ -77,7 +77,7 @@ static inline void tangent_run(tangent_check *t, check_build build, const void *
   uint8_t *workspace = check_shared(graph.workspace_bytes);
   memset(workspace, 0xFF, graph.workspace_bytes);
   tarn__graph_bind(&graph, workspace);
-  tarn__exec exec = {.threads = CHECK_THREADS, .seed = 7, .step = 3};
+  tarn__exec exec = {.threads = CHECK_THREADS, .spread = true, .seed = 7, .step = 3};
   for (int run = 0; run < 2; run++) check_ok(tarn__graph_run(&graph, &exec));  // a graph may be run again
   check_ok(tarn__device_synchronise(check_device()));
   for (int k = 0; k < c->outputs; k++) tangent_read(t, k);
