@@ -13,7 +13,9 @@
 # as are those of TARN_CHECKED_BY_CALLS with more than 1,500, which take minutes to compile otherwise; with all functions
 # checked by calls, tests take up to five times as long.
 add_library(tarn_kernel_checks INTERFACE)
-set(TARN_CHECKED_BY_CALLS ${PROJECT_SOURCE_DIR}/src/device/cpu/attention/attention_pairs_cpu.c)
+set(TARN_CHECKED_BY_CALLS
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/attention/attention_pairs_cpu.c
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/rows/glu_cpu.c)
 if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
   target_compile_options(tarn_kernel_checks INTERFACE -fno-sanitize=null,object-size,pointer-overflow)
 endif()

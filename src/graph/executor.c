@@ -5,7 +5,7 @@
 #include "graph/run_telling.h"
 
 // What one thread does before another one is awake: a node of fewer operations and bytes runs on the caller alone.
-static const double FEW_OPERATIONS = 1e6, FEW_BYTES = 65536.0;
+static const double FEW_OPERATIONS = 2e5, FEW_BYTES = 16384.0;
 
 static bool is_small(const tarn__node *node) {
   const double operations = node->op->flops ? node->op->flops(node) : 0.0;
