@@ -32,6 +32,15 @@ void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void
   XXH3_freeState(state);
 }
 
+tarn_status tarn__hash_file(char text[TARN__HASH_TEXT], const char *path) {
+  tarn__map map = {0};
+  TARN_TRY(tarn__map_open(&map, path));
+  tarn__hash_map(text, &map, map.data, map.size);
+  const tarn_status status = tarn__map_check(&map);
+  tarn__map_close(&map);
+  return status;
+}
+
 struct tarn__hasher {
   XXH3_state_t *state, *copy;
 };

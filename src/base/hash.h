@@ -17,6 +17,9 @@ void tarn__hash(char text[TARN__HASH_TEXT], const void *data, size_t size);
 // The same for bytes of a map, which are released piece by piece, so that reading a large file once takes no memory.
 void tarn__hash_map(char text[TARN__HASH_TEXT], const tarn__map *map, const void *data, size_t size);
 
+// The same for a file. Fails with IO.
+tarn_status tarn__hash_file(char text[TARN__HASH_TEXT], const char *path) TARN_CHECKED;
+
 // The same incrementally. Fails with MEMORY; close accepts NULL.
 typedef struct tarn__hasher tarn__hasher;
 tarn_status tarn__hasher_open(tarn__hasher **hasher) TARN_CHECKED;

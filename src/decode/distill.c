@@ -48,15 +48,6 @@ static tarn_status path_of(char path[PATH_MAX], const char *output, const char *
   return TARN_STATUS_OK;
 }
 
-static tarn_status hash_file(char hash[TARN__HASH_TEXT], const char *path) {
-  tarn__map map = {0};
-  TARN_TRY(tarn__map_open(&map, path));
-  tarn__hash_map(hash, &map, map.data, map.size);
-  const tarn_status status = tarn__map_check(&map);
-  tarn__map_close(&map);
-  return status;
-}
-
 // The layers that are left out, which determine the translations too.
 static tarn_status hash_prune(char text[64], const tarn_prune *prune) {
   char hash[TARN__HASH_TEXT];
@@ -79,8 +70,8 @@ static tarn_status hash_prune(char text[64], const tarn_prune *prune) {
 static tarn_status find_origin(distilling *d) {
   const tarn_translator_options *o = tarn_translator_settings(d->translator);
   char teacher[TARN__HASH_TEXT], source[TARN__HASH_TEXT], pruned[64], search[160];
-  TARN_TRY(hash_file(teacher, tarn_translator_path(d->translator)));
-  TARN_TRY(hash_file(source, d->options->source));
+  TARN_TRY(tarn__hash_file(teacher, tarn_translator_path(d->translator)));
+  TARN_TRY(tarn__hash_file(source, d->options->source));
   TARN_TRY(hash_prune(pruned, &d->options->translation.prune));
   if (!isnan(o->placeholder_penalty))
     snprintf(search, sizeof search, "iterations %lld, placeholder_penalty %.17g", (long long)o->iterations,

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json_io.h"
 #include "base/temporary.h"
 #include "recipes/recipe_spec.h"
@@ -35,7 +36,7 @@ const char *const tarn__recipe_own[] = {TARN__RECIPE_STATE, TARN_RECIPE_SWEEP,
 typedef struct preparing {
   const tarn_recipe *recipe;
   const tarn_recipe_running *running;
-  json_t *data;   // {path: {"bytes", "changed"}} of all files needed
+  json_t *data;   // {path: {"bytes", "changed", "hash"}} of all files needed
   json_t *steps;  // [[word, ...]] done
   int64_t seeds;  // the most that were asked for
 } preparing;
@@ -82,6 +83,67 @@ static tarn_status describe_data(json_t **out, const tarn_recipe *recipe) {
   return TARN_STATUS_OK;
 }
 
+// What is known of a file: that of another list, or NULL.
+static tarn_status find_file(json_t **entry, const json_t *data, const char *path) {
+  json_t *name;
+  TARN_TRY(new_text(&name, path));
+  *entry = json_object_get(data, json_string_value(name));
+  json_decref(name);
+  return TARN_STATUS_OK;
+}
+
+static bool have_same(const json_t *a, const json_t *b, const char *key) {
+  return json_equal(json_object_get(a, key), json_object_get(b, key)) == 1;
+}
+
+static tarn_status add_hash(json_t *entry, const char *path) {
+  char hash[TARN__HASH_TEXT];
+  TARN_TRY(tarn__hash_file(hash, path));
+  TARN_REQUIRE(json_object_set_new(entry, "hash", json_string(hash)) == 0, MEMORY,
+               "not enough memory for the list of data");
+  return TARN_STATUS_OK;
+}
+
+// Whether a file is the one of an earlier list: its bytes are read only if its time is another, as that of a copy is.
+static tarn_status is_file_same(bool *same, json_t *entry, const json_t *before, const char *path) {
+  *same = have_same(entry, before, "bytes");
+  if (!*same) return TARN_STATUS_OK;
+  json_t *hash = json_object_get(before, "hash");
+  *same = have_same(entry, before, "changed");
+  if (*same && hash)
+    TARN_REQUIRE(json_object_set(entry, "hash", hash) == 0, MEMORY, "not enough memory for the list of data");
+  if (*same || !hash) return TARN_STATUS_OK;
+  TARN_TRY(add_hash(entry, path));
+  *same = have_same(entry, before, "hash");
+  return TARN_STATUS_OK;
+}
+
+static tarn_status are_data_same(bool *same, const preparing *p, const json_t *before) {
+  *same = json_object_size(p->data) == json_object_size(before);
+  for (size_t i = 0; i < p->recipe->need_count; i++) {
+    for (size_t k = 0; *same && k < p->recipe->needs[i].file_count; k++) {
+      const char *path = p->recipe->needs[i].files[k];
+      json_t *entry, *known;
+      TARN_TRY(find_file(&entry, p->data, path));
+      TARN_TRY(find_file(&known, before, path));
+      TARN_TRY(is_file_same(same, entry, known, path));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
+// Adds the hashes that are not known yet.
+static tarn_status hash_data(const preparing *p) {
+  for (size_t i = 0; i < p->recipe->need_count; i++) {
+    for (size_t k = 0; k < p->recipe->needs[i].file_count; k++) {
+      json_t *entry;
+      TARN_TRY(find_file(&entry, p->data, p->recipe->needs[i].files[k]));
+      if (!json_object_get(entry, "hash")) TARN_TRY(add_hash(entry, p->recipe->needs[i].files[k]));
+    }
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status add_word(json_t *words, const char *text) {
   json_t *word;
   TARN_TRY(new_text(&word, text));
@@ -113,10 +175,14 @@ static tarn_status read_state(preparing *p) {
   TARN_TRY(tarn__json_file(&state, TARN__RECIPE_STATE, 0, NULL));
   p->steps = json_incref(json_object_get(state, "steps"));
   p->seeds = json_integer_value(json_object_get(state, "seeds"));
-  const bool valid = json_is_array(p->steps), same = json_equal(json_object_get(state, "data"), p->data) == 1;
+  const bool valid = json_is_array(p->steps);
+  bool same = true;
+  const tarn_status status =
+      json_array_size(p->steps) > 0 ? are_data_same(&same, p, json_object_get(state, "data")) : TARN_STATUS_OK;
   json_decref(state);
+  TARN_TRY(status);
   TARN_REQUIRE(valid, DATA, "%s is damaged; give another output folder, or remove this one", TARN__RECIPE_STATE);
-  TARN_REQUIRE(same || json_array_size(p->steps) == 0, USAGE,
+  TARN_REQUIRE(same, USAGE,
                "this folder was prepared from other data, or they have changed since; give another output folder, or "
                "remove this one");
   TARN_REQUIRE(p->seeds <= p->recipe->seeds, USAGE,
@@ -298,6 +364,7 @@ bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
 static tarn_status run_all(preparing *p) {
   TARN_TRY(begin(p));
   const size_t done = json_array_size(p->steps);
+  TARN_TRY(hash_data(p));
   TARN_TRY(write_state(p));  // before the first step, so that the folder is known to be a recipe's
   for (size_t i = 0; i < p->recipe->step_count; i++) {
     if (i < done)

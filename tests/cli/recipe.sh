@@ -87,6 +87,14 @@ own --output moved --seeds 2 --json >out.json || fail "more seeds"
 jq -e '(.values | keys == ["1", "2"]) and .within == false' out.json >/dev/null || fail "more seeds: $(cat out.json)"
 cmp <(jq -S . out.json) <(jq -S . moved/score.json) || fail "score.json and --json differ"
 
+# Data of another time are read again: with the same bytes they are the same, with others they are not, as long as they may be.
+touch -d '2020-01-01' corpus/*
+own --output moved --seeds 2 --quiet || fail "the same data with another time"
+cp corpus/train.de kept.de
+tr a-m b-n <kept.de >corpus/train.de
+refuse 2 'from other data' own --output moved --seeds 2 --quiet
+cp kept.de corpus/train.de
+
 # Other data, other steps and other settings are not mixed into a folder.
 cp -r corpus changed
 echo 'Ein Hund.' >>changed/train.de
