@@ -18,8 +18,7 @@ static tarn_status run_node(const tarn__graph *graph, const tarn__exec *exec, co
   for (int k = 0; k < TARN__MOST_JOINED && node->joined[k]; k++)
     if (node->joined[k]->op->check) TARN_TRY(node->joined[k]->op->check(node->joined[k]));
   if (node->op->check) TARN_TRY(node->op->check(node));
-  if (exec->threads == 1 || exec->spread || !graph->device->type->host_memory || !is_small(node))
-    return graph->kernels[node->op->id].run(exec, node);
+  if (exec->threads == 1 || exec->spread || !is_small(node)) return graph->kernels[node->op->id].run(exec, node);
   tarn__exec alone = *exec;
   alone.threads = 1;
   return graph->kernels[node->op->id].run(&alone, node);
