@@ -185,7 +185,7 @@ static void use_tarn_recipe_interval(void) {
   assert_true(fabs(high - 1 - 4.302653 * 2 * sqrt(1.0 / 3 + 1)) < 1e-5 && fabs(low + high - 2) < 1e-9);
   assert_false(tarn_recipe_interval(&low, &high, recipe, 0));
   tarn_recipe_close(&recipe);
-  recipe = opened("blimp", NULL);
+  recipe = opened("wmt-like", NULL);
   assert_false(tarn_recipe_interval(&low, &high, recipe, 1));
   assert_true(isnan(low) && isnan(high));
   tarn_recipe_close(&recipe);

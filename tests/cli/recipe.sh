@@ -12,6 +12,7 @@ grep -q '^wmt-like .*not measured' list.txt || fail "a score that nobody measure
 "$TARN" recipe list --json | grep -q '{"recipes":\[{"name":"babylm",.*"parameters":53' || fail "list --json"
 "$TARN" recipe show multi30k >copy.yaml || fail "show"
 grep -q '^#   tarn vocab --type bpe --size 10000 --output data/multi30k/vocab.model DATA/train.de DATA/train.en$' copy.yaml || fail "no commands: $(cat copy.yaml)"
+sed -i '/^expected:/,/^  from:/d' copy.yaml
 printf 'expected: { mean: 42.38, deviation: 0.03, seeds: 3, from: a test }\n' >>copy.yaml
 "$TARN" recipe show ./copy.yaml | grep -q '^# test BLEU expected: 42.38 ± 0.03 (3 seeds)' || fail "what is shown is no recipe"
 [ "$("$TARN" recipe show ./copy.yaml | tail -n 1)" = '# The description: tarn recipe show ./copy.yaml --model' ] || fail "the path is not shown"
