@@ -295,6 +295,9 @@ tarn_status tarn__graph_plan(tarn__graph *graph) {
     const tarn__device_kernel *kernel = NULL;
     TARN_TRY(find_kernel(graph, node, &kernel));
     node->scratch_bytes = kernel->scratch ? kernel->scratch(node, graph->threads) : 0;
+    // The executor may run it on one thread, which a few kernels need more for.
+    const size_t alone = kernel->scratch ? kernel->scratch(node, 1) : 0;
+    if (alone > node->scratch_bytes) node->scratch_bytes = alone;
     if (node->scratch_bytes > graph->scratch_bytes) graph->scratch_bytes = node->scratch_bytes;
   }
   return tarn__add_size(&graph->workspace_bytes, graph->activation_bytes, graph->scratch_bytes);
