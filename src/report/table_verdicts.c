@@ -6,32 +6,34 @@
 
 #include "report/judge.h"
 
-#define FIELD(name) offsetof(tarn_results_measures, name)
+// A field of tarn_results_measures under its own name, and what differs for it.
+#define MEASURE(field, ...) \
+  { .key = #field, .offset = offsetof(tarn_results_measures, field), __VA_ARGS__ }
 static const struct {
   const char *key;
   size_t offset;
   bool less, tested, neutral;
 } measures[TARN_RESULTS_JUDGED_MEASURES] = {
-    [TARN_RESULTS_JUDGED_TEST_BLEU] = {"test_bleu", FIELD(test_bleu), false, true, false},
-    [TARN_RESULTS_JUDGED_TEST_CHRF] = {"test_chrf", FIELD(test_chrf), false, true, false},
-    [TARN_RESULTS_JUDGED_TEST_BLIMP] = {"test_blimp", FIELD(test_blimp), false, true, false},
-    [TARN_RESULTS_JUDGED_TEST_SCORE] = {"test_score", FIELD(test_score), false, false,
-                                        false},                               // `less` is the measure's
-    [TARN_RESULTS_JUDGED_BEST] = {"best", FIELD(best), false, false, false},  // `less` is the table's
-    [TARN_RESULTS_JUDGED_AUCC] = {"aucc_mean", FIELD(aucc_mean), false, false, false},
-    [TARN_RESULTS_JUDGED_EXPONENT] = {"exponent", FIELD(exponent), false, false, true},
-    [TARN_RESULTS_JUDGED_MIN_LOSS] = {"min_loss", FIELD(min_loss), true, false, false},
-    [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = {"min_train_loss", FIELD(min_train_loss), true, false, false},
-    [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = {"epoch_train_loss", FIELD(epoch_train_loss), true, false, false},
-    [TARN_RESULTS_JUDGED_BEST_SECONDS] = {"best_seconds", FIELD(best_seconds), true, false, false},
-    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = {"epoch_seconds", FIELD(epoch_seconds), true, false, false},
-    [TARN_RESULTS_JUDGED_BUDGET_STEP] = {"budget_step", FIELD(budget_step), false, false, false},
-    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = {"budget_epoch", FIELD(budget_epoch), false, false, false},
-    [TARN_RESULTS_JUDGED_PEAK_BYTES] = {"peak_bytes", FIELD(peak_bytes), true, false, false},
-    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = {"epoch_joules", FIELD(epoch_joules), true, false, false},
-    [TARN_RESULTS_JUDGED_BEST_JOULES] = {"best_joules", FIELD(best_joules), true, false, false},
-    [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = {"best_operations", FIELD(best_operations), true, false, false},
+    [TARN_RESULTS_JUDGED_TEST_BLEU] = MEASURE(test_bleu, .tested = true),
+    [TARN_RESULTS_JUDGED_TEST_CHRF] = MEASURE(test_chrf, .tested = true),
+    [TARN_RESULTS_JUDGED_TEST_BLIMP] = MEASURE(test_blimp, .tested = true),
+    [TARN_RESULTS_JUDGED_TEST_SCORE] = MEASURE(test_score, .less = false),  // `less` is the measure's
+    [TARN_RESULTS_JUDGED_BEST] = MEASURE(best, .less = false),              // `less` is the table's
+    [TARN_RESULTS_JUDGED_AUCC] = MEASURE(aucc_mean, .less = false),
+    [TARN_RESULTS_JUDGED_EXPONENT] = MEASURE(exponent, .neutral = true),
+    [TARN_RESULTS_JUDGED_MIN_LOSS] = MEASURE(min_loss, .less = true),
+    [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = MEASURE(min_train_loss, .less = true),
+    [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = MEASURE(epoch_train_loss, .less = true),
+    [TARN_RESULTS_JUDGED_BEST_SECONDS] = MEASURE(best_seconds, .less = true),
+    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = MEASURE(epoch_seconds, .less = true),
+    [TARN_RESULTS_JUDGED_BUDGET_STEP] = MEASURE(budget_step, .less = false),
+    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = MEASURE(budget_epoch, .less = false),
+    [TARN_RESULTS_JUDGED_PEAK_BYTES] = MEASURE(peak_bytes, .less = true),
+    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = MEASURE(epoch_joules, .less = true),
+    [TARN_RESULTS_JUDGED_BEST_JOULES] = MEASURE(best_joules, .less = true),
+    [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = MEASURE(best_operations, .less = true),
 };
+#undef MEASURE
 
 void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
   if (isnan(p))
