@@ -153,18 +153,6 @@ static bool is_alive(identity *holder, int fd, const struct stat *info, const st
   return seconds_between(info, now) <= tarn__claim_seconds.stale;
 }
 
-// Moves a dead claim away: only the one that was inspected.
-static void put_aside(const char *path, const char *own, const struct stat *dead) {
-  char aside[PATH_MAX];
-  struct stat moved;
-  if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
-  if (rename(path, aside) != 0) return;
-  // If it cannot be put back, its owner notices that it is gone.
-  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead) && link(aside, path) != 0)
-    (void)!renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
-  unlink(aside);
-}
-
 static bool write_identity(int fd) {
   char line[LINE];
   identity self;
@@ -174,53 +162,118 @@ static bool write_identity(int fd) {
   return tarn__write_all(fd, line, (size_t)length) && fsync(fd) == 0;
 }
 
-// Puts the claim at its path. False, with EEXIST: there is one already.
-static bool put_there(tarn__claim *claim, const char *own) {
+// Puts the file `own`, open as *fd, at a path too. False, with EEXIST: there is one already.
+static bool put_there(int *fd, const char *own, const char *path) {
   struct stat mine;
-  if (link(own, claim->path) == 0) return true;
+  if (link(own, path) == 0) return true;
   // If the server's answer is lost, the kernel repeats the call, which then fails although the first one succeeded.
   if (errno == EEXIST) {
-    if (fstat(claim->fd, &mine) == 0 && mine.st_nlink == 2) return true;
+    if (fstat(*fd, &mine) == 0 && mine.st_nlink == 2) return true;
     errno = EEXIST;
     return false;
   }
   if (errno != EPERM && errno != ENOSYS && errno != EOPNOTSUPP) return false;
   // FUSE and SMB may have no links: then the file is created in place and is incomplete for a moment. A reader takes it
   // for another machine's until then.
-  const int fd = open(claim->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return false;
-  if (!write_identity(fd)) {
+  const int there = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (there < 0) return false;
+  if (!write_identity(there)) {
     const int error = errno;
-    unlink(claim->path);
-    close(fd);
+    unlink(path);
+    close(there);
     errno = error;
     return false;
   }
-  close(claim->fd);
-  claim->fd = fd;
+  close(*fd);
+  *fd = there;
   return true;
 }
 
-// One attempt. *again: a dead claim was moved away.
-static tarn_status try_link(tarn__claim *claim, const char *own, bool *again) {
-  const char *path = claim->path;
-  const int fd = claim->fd;
-  struct stat mine, there;
-  *again = false;
-  if (put_there(claim, own)) return TARN_STATUS_OK;
-  TARN_REQUIRE(errno == EEXIST, IO, "%s: cannot make: %s", path, strerror(errno));
+// What is at a path. `file` is that of a claim that is not alive.
+typedef enum finding { NOTHING, ALIVE, DEAD } finding;
+static tarn_status find(finding *found, identity *holder, struct stat *file, const char *path, const char *own,
+                        int fd) {
+  struct stat mine;
+  *found = NOTHING;
   TARN_REQUIRE(futimens(fd, NULL) == 0 && fstat(fd, &mine) == 0, IO, "%s: cannot write: %s", own, strerror(errno));
   const int other = open(path, O_RDONLY | O_CLOEXEC);
-  identity holder = {0};
-  *again = true;
   if (other < 0) return TARN_STATUS_OK;  // it has just disappeared
-  const bool known = fstat(other, &there) == 0;
-  const bool alive = known && is_alive(&holder, other, &there, &mine);
+  if (fstat(other, file) == 0) *found = is_alive(holder, other, file, &mine) ? ALIVE : DEAD;
   close(other);
-  TARN_REQUIRE(!alive, BUSY, "%s: another process (%ld on %s) uses this run directory", path, holder.process,
-               *holder.host ? holder.host : "?");
-  if (known) put_aside(path, own, &there);
   return TARN_STATUS_OK;
+}
+
+static tarn_status busy(const char *path, const identity *holder) {
+  return tarn__fail(TARN_STATUS_BUSY, "%s: another process (%ld on %s) uses this run directory", path, holder->process,
+                    *holder->host ? holder->host : "?");
+}
+
+// Moves the file of a process that died while it was taking a claim over: only the one that was inspected.
+static void put_aside(const char *path, const char *own, const struct stat *dead) {
+  char aside[PATH_MAX];
+  struct stat moved;
+  if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
+  if (rename(path, aside) != 0) return;
+  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead) && link(aside, path) != 0)
+    (void)!renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
+  unlink(aside);
+}
+
+// With the right to take over: replaces the claim, if it is still dead, by the file `own`.
+static tarn_status replace(tarn__claim *claim, const char *own, bool *again) {
+  finding found;
+  identity holder = {0};
+  struct stat dead;
+  TARN_TRY(find(&found, &holder, &dead, claim->path, own, claim->fd));
+  if (found == ALIVE) return busy(claim->path, &holder);
+  *again = found == NOTHING;
+  // As with links, a repeated call fails although the first one succeeded.
+  if (found == DEAD && rename(own, claim->path) != 0)
+    TARN_REQUIRE(look(claim->path, claim->fd) == HERE, IO, "%s: cannot replace: %s", claim->path, strerror(errno));
+  return TARN_STATUS_OK;
+}
+
+// Takes a dead claim over. One process at a time may do so: the one whose file is at PATH.holder.take. *again: try once
+// more.
+static tarn_status take_over(tarn__claim *claim, const char *own, bool *again) {
+  char taking[PATH_MAX];
+  finding found;
+  identity holder = {0};
+  struct stat dead;
+  int right = -1;
+  TARN_REQUIRE(snprintf(taking, sizeof taking, "%s.take", claim->path) < (int)sizeof taking, IO,
+               "%.200s: the path is too long", claim->path);
+  right = dup(claim->fd);
+  TARN_REQUIRE(right >= 0, IO, "%s: cannot write: %s", own, strerror(errno));
+  tarn_status status = TARN_STATUS_OK;
+  if (put_there(&right, own, taking)) {
+    status = replace(claim, own, again);
+    if (look(taking, right) == HERE) unlink(taking);
+  } else if (errno != EEXIST) {
+    status = tarn__fail(TARN_STATUS_IO, "%s: cannot make: %s", taking, strerror(errno));
+  } else {
+    status = find(&found, &holder, &dead, taking, own, claim->fd);
+    if (status == TARN_STATUS_OK && found == ALIVE) status = busy(claim->path, &holder);
+    if (status == TARN_STATUS_OK && found == DEAD) put_aside(taking, own, &dead);
+    *again = true;
+  }
+  if (right >= 0) close(right);
+  return status;
+}
+
+// One attempt. *taken_over is set if the claim found there was dead.
+static tarn_status try_claim(tarn__claim *claim, const char *own, bool *again, bool *taken_over) {
+  finding found;
+  identity holder = {0};
+  struct stat dead;
+  *again = false;
+  if (put_there(&claim->fd, own, claim->path)) return TARN_STATUS_OK;
+  TARN_REQUIRE(errno == EEXIST, IO, "%s: cannot make: %s", claim->path, strerror(errno));
+  TARN_TRY(find(&found, &holder, &dead, claim->path, own, claim->fd));
+  if (found == ALIVE) return busy(claim->path, &holder);
+  *again = true;
+  if (found == DEAD) *taken_over = true;
+  return found == DEAD ? take_over(claim, own, again) : TARN_STATUS_OK;
 }
 
 static void pause_for(double seconds) {
@@ -231,18 +284,12 @@ static void pause_for(double seconds) {
 static tarn_status link_claim(tarn__claim *claim, const char *own) {
   const char *path = claim->path;
   bool again = true, taken_over = false;
-  for (int i = 0; again && i < TRIES; i++) {
-    TARN_TRY(try_link(claim, own, &again));
-    taken_over = taken_over || again;
-  }
+  for (int i = 0; again && i < TRIES; i++) TARN_TRY(try_claim(claim, own, &again, &taken_over));
   TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", path);
-  // A claim that is gone may have been moved by mistake and be put back at once: a second look.
-  bool here = !taken_over;
-  for (int i = 0; i < 2 && !here; i++) {
-    pause_for(tarn__claim_seconds.settle);
-    here = look(path, claim->fd) == HERE;
-  }
-  TARN_REQUIRE(here, BUSY, "%s: another process uses this run directory", path);
+  // If a process died while it was taking the claim over, several may have had the right to after it for a moment, and
+  // the last one has the claim.
+  if (taken_over) pause_for(tarn__claim_seconds.settle);
+  TARN_REQUIRE(!taken_over || look(path, claim->fd) == HERE, BUSY, "%s: another process uses this run directory", path);
   return TARN_STATUS_OK;
 }
 

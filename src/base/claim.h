@@ -14,10 +14,10 @@
 // On a file system without links the claim is created in place with O_EXCL and then written: for a moment it is empty,
 // and counts as another machine's.
 //
-// A dead claim is renamed before the next one is linked; a process that finds that it has renamed another claim than
-// the one it inspected puts that back. After that a claim is valid only if it is still there a moment later. A process
-// that was halted for STALE seconds, alone or with its machine, may thus lose its claim; tarn__claim_check() detects
-// this.
+// A dead claim is replaced by rename(), by one process at a time: the one that has linked its file as PATH.holder.take,
+// which can be dead itself and is then moved away. As two processes may do that at once, a claim that was taken over is
+// valid only if it is still there SETTLE seconds later. A process that was halted for STALE seconds, alone or with its
+// machine, may thus lose its claim; tarn__claim_check() detects this.
 #ifndef TARN_BASE_CLAIM_H
 #define TARN_BASE_CLAIM_H
 

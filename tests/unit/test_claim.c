@@ -44,8 +44,8 @@ static bool has_boot_id(void) {
   return read;
 }
 
-static void write_claim(const char *text, double age) {
-  FILE *file = fopen("lock.holder", "w");
+static void write_at(const char *path, const char *text, double age) {
+  FILE *file = fopen(path, "w");
   assert_non_null(file);
   assert_true(fputs(text, file) >= 0);
   assert_int_equal(fclose(file), 0);
@@ -53,8 +53,10 @@ static void write_claim(const char *text, double age) {
   clock_gettime(CLOCK_REALTIME, &now);
   const struct timespec times[2] = {{.tv_sec = now.tv_sec - (time_t)age, .tv_nsec = now.tv_nsec},
                                     {.tv_sec = now.tv_sec - (time_t)age, .tv_nsec = now.tv_nsec}};
-  assert_int_equal(utimensat(AT_FDCWD, "lock.holder", times, 0), 0);
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
+
+static void write_claim(const char *text, double age) { write_at("lock.holder", text, age); }
 
 static void pause_for(double seconds) {
   const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -169,6 +171,21 @@ static void another_machine_is_believed_for_a_while(void **state) {
   assert_true(takes(NULL));
 }
 
+// One process at a time may take a dead claim over, and one that died while it did is in nobody's way.
+static void one_at_a_time_takes_over(void **state) {
+  (void)state;
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 61);
+  write_at("lock.holder.take", "another-boot pid:[1] 78 5 elsewhere\n", 30);
+  assert_false(takes("(78 on elsewhere)"));
+  assert_int_equal(access("lock.holder.take", F_OK), 0);
+  write_at("lock.holder.take", "another-boot pid:[1] 78 5 elsewhere\n", 61);
+  assert_true(takes(NULL));
+  assert_int_equal(access("lock.holder.take", F_OK), -1);
+  write_at("lock.holder.take", "another-boot pid:[1] 78 5 elsewhere\n", 0);
+  assert_true(takes(NULL));  // there is nothing to take over
+  assert_int_equal(unlink("lock.holder.take"), 0);
+}
+
 static void beats_renew_the_claim(void **state) {
   (void)state;
   tarn__claim *claim;
@@ -221,13 +238,15 @@ static void contend(const int gate[2], const int told[2], const int end[2]) {
   _exit(lost);
 }
 
-// Many that find a dead claim at once: one has it, never two. Without flock(), as on a file system that has none.
+// Many that find a dead claim at once: one has it, never two. Without flock(), as on a file system that has none. In
+// every other round a process has died while it was taking the claim over.
 static void contend_for_a_dead_claim(void) {
   enum { PROCESSES = 16, ROUNDS = 5 };
   for (int round = 0; round < ROUNDS; round++) {
     int gate[2], told[2], end[2], held = 0, code;
     assert_true(pipe(gate) == 0 && pipe(told) == 0 && pipe(end) == 0);
     write_claim("another-boot pid:[1] 77 5 faraway\n", 100);
+    if (round % 2) write_at("lock.holder.take", "another-boot pid:[1] 78 5 faraway\n", 100);
     for (int i = 0; i < PROCESSES; i++)
       if (fork() == 0) contend(gate, told, end);
     close(gate[1]);
@@ -244,6 +263,7 @@ static void contend_for_a_dead_claim(void) {
     }
     assert_int_equal(held, 1);
     assert_int_equal(access("lock.holder", F_OK), -1);
+    assert_int_equal(access("lock.holder.take", F_OK), -1);
     close(gate[0]), close(told[0]), close(told[1]), close(end[0]);
   }
 }
@@ -258,6 +278,7 @@ static void claims_need_no_links(void **state) {
   no_links = true;
   a_claim_keeps_others_out(state);
   another_machine_is_believed_for_a_while(state);
+  one_at_a_time_takes_over(state);
   a_lost_claim_is_noticed(state);
   contend_for_a_dead_claim();
 }
@@ -289,6 +310,7 @@ int main(void) {
       cmocka_unit_test(beats_renew_the_claim),           cmocka_unit_test(a_lost_claim_is_noticed),
       cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test_teardown(claims_need_no_links, give_links),
       cmocka_unit_test(what_is_not_known_is_no_death),   cmocka_unit_test(locks_claim),
+      cmocka_unit_test(one_at_a_time_takes_over),
   };
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
