@@ -22,11 +22,16 @@ void serve_stream_close(serve_stream *stream) {
   drop_bytes(stream);
 }
 
-// With the lock held, so that the connection is not suspended in between.
-static void wake(serve_stream *s) {
-  if (!s->waits) return;
-  s->waits = false;
-  s->wake(s->user);
+// Unlocks the stream, and resumes its connection if it is suspended. That is done without the lock: the thread of the
+// connections runs at once, and would find it taken, sleep again, and then wait until the computing threads have used
+// up their time. Nobody else can resume or close the connection in between.
+static void unlock_and_wake(serve_stream *s, bool wanted) {
+  const bool wakes = wanted && s->waits;
+  void (*const wake)(void *user) = s->wake;
+  void *const user = s->user;
+  if (wakes) s->waits = false;
+  pthread_mutex_unlock(&s->lock);
+  if (wakes) wake(user);
 }
 
 // Makes room for `size` bytes. Cuts the stream if all streams have too many. With the lock held.
@@ -62,8 +67,7 @@ bool serve_stream_put(serve_stream *stream, const char *bytes, size_t size) {
   const bool good = append(stream, bytes, size);
   if (stream->cut) drop_bytes(stream);  // nobody takes them any more
   stream->begun |= good || stream->cut;
-  if (stream->begun) wake(stream);  // else the request goes on, and its connection sleeps until it is done
-  pthread_mutex_unlock(&stream->lock);
+  unlock_and_wake(stream, stream->begun);  // else the request goes on, and its connection sleeps until it is done
   return good;
 }
 
@@ -72,15 +76,13 @@ void serve_stream_last(serve_stream *stream, const char *bytes) {
   stream->last = bytes;
   stream->last_size = strlen(bytes);
   stream->begun = true;
-  wake(stream);
-  pthread_mutex_unlock(&stream->lock);
+  unlock_and_wake(stream, true);
 }
 
 void serve_stream_end(serve_stream *stream) {
   pthread_mutex_lock(&stream->lock);
   stream->ended = true;
-  wake(stream);
-  pthread_mutex_unlock(&stream->lock);
+  unlock_and_wake(stream, true);
 }
 
 ssize_t serve_stream_take(serve_stream *stream, char *to, size_t most, void (*suspend)(void *user)) {
