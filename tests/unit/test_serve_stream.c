@@ -18,8 +18,14 @@ static void *take_memory(void *memory, size_t size) { return refused ? NULL : re
 #undef realloc
 
 static int awake, asleep;
-static void wake_up(void *user) { awake += user == NULL; }
-static void fall_asleep(void *user) { asleep += user == NULL; }
+// The thread that is woken takes from the stream at once, so it must not be locked then.
+static void wake_up(void *user) {
+  serve_stream *stream = *(serve_stream **)user;
+  awake++;
+  assert_int_equal(pthread_mutex_trylock(&stream->lock), 0);
+  pthread_mutex_unlock(&stream->lock);
+}
+static void fall_asleep(void *user) { asleep += user != NULL; }
 
 static void takes(serve_stream *stream, const char *expected) {
   char bytes[3];
@@ -34,9 +40,9 @@ static void takes(serve_stream *stream, const char *expected) {
 static void the_last_bytes_need_no_memory(void **state) {
   char bytes[3];
   serve_stream_total total = {.most = 1 << 20};
-  serve_stream stream;
+  serve_stream stream, *own = &stream;
   (void)state;
-  serve_stream_open(&stream, 100, &total, wake_up, NULL);
+  serve_stream_open(&stream, 100, &total, wake_up, &own);
   assert_true(serve_stream_put(&stream, "first", 5));
   takes(&stream, "first");
   assert_int_equal(serve_stream_take(&stream, bytes, sizeof bytes, fall_asleep), SERVE_STREAM_WAIT);
@@ -52,7 +58,7 @@ static void the_last_bytes_need_no_memory(void **state) {
   assert_int_equal(serve_stream_take(&stream, bytes, sizeof bytes, fall_asleep), SERVE_STREAM_END);
   serve_stream_close(&stream);
   // Nothing has begun: the request may have a whole answer instead, for which alone its connection wakes.
-  serve_stream_open(&stream, 100, &total, wake_up, NULL);
+  serve_stream_open(&stream, 100, &total, wake_up, &own);
   const int before = awake;
   assert_false(serve_stream_put(&stream, "first", 5));
   assert_false(serve_stream_has_begun(&stream));
@@ -66,9 +72,9 @@ static void the_last_bytes_need_no_memory(void **state) {
 static void who_reads_too_slowly_is_cut(void **state) {
   char bytes[3];
   serve_stream_total total = {.most = 1 << 20};
-  serve_stream stream;
+  serve_stream stream, *own = &stream;
   (void)state;
-  serve_stream_open(&stream, 8, &total, wake_up, NULL);
+  serve_stream_open(&stream, 8, &total, wake_up, &own);
   assert_true(serve_stream_put(&stream, "of any size", 11));
   assert_false(serve_stream_put(&stream, "more", 4));
   assert_false(serve_stream_is_read(&stream));
@@ -78,7 +84,7 @@ static void who_reads_too_slowly_is_cut(void **state) {
   // Of all streams together.
   static char large[2 * SERVE_STREAM_FREE];
   total.most = sizeof large;
-  serve_stream_open(&stream, SIZE_MAX, &total, wake_up, NULL);
+  serve_stream_open(&stream, SIZE_MAX, &total, wake_up, &own);
   assert_false(serve_stream_put(&stream, large, sizeof large));
   assert_false(serve_stream_is_read(&stream));
   serve_stream_close(&stream);
