@@ -10,12 +10,15 @@
 # Kernels are large functions with many memory accesses. Under clang's address sanitizer they are compiled without the
 # other sanitizer, which would check the same pointers again: this cuts the compile time to a fifth. Its options come
 # after those of tarn_flags, which they revoke. The few functions with more than 4,000 accesses are checked by calls,
-# as are those of TARN_CHECKED_BY_CALLS with more than 1,500, which take minutes to compile otherwise; with all functions
-# checked by calls, tests take up to five times as long.
+# as are those of TARN_CHECKED_BY_CALLS with more than 500, which take three to four times as long to compile otherwise; with
+# all functions checked by calls, tests take up to five times as long.
 add_library(tarn_kernel_checks INTERFACE)
 set(TARN_CHECKED_BY_CALLS
     ${PROJECT_SOURCE_DIR}/src/device/cpu/attention/attention_pairs_cpu.c
-    ${PROJECT_SOURCE_DIR}/src/device/cpu/rows/glu_cpu.c)
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/attention/attention_tiles_amx.c
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/recurrence/recurrence_cpu.c
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/rows/glu_cpu.c
+    ${PROJECT_SOURCE_DIR}/src/device/cpu/rows/residual_norm_cpu.c)
 if(TARN_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
   target_compile_options(tarn_kernel_checks INTERFACE -fno-sanitize=null,object-size,pointer-overflow)
 endif()
@@ -28,7 +31,7 @@ function(tarn_limit_checks)
   foreach(file ${ARGN})
     set(limit 4000)
     if(file IN_LIST TARN_CHECKED_BY_CALLS)
-      set(limit 1500)
+      set(limit 500)
     endif()
     set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mllvm;-asan-instrumentation-with-call-threshold=${limit}")
   endforeach()
