@@ -164,11 +164,10 @@ static bool write_identity(int fd) {
 
 // Puts the file `own`, open as *fd, at a path too. False, with EEXIST: there is one already.
 static bool put_there(int *fd, const char *own, const char *path) {
-  struct stat mine;
   if (link(own, path) == 0) return true;
   // If the server's answer is lost, the kernel repeats the call, which then fails although the first one succeeded.
   if (errno == EEXIST) {
-    if (fstat(*fd, &mine) == 0 && mine.st_nlink == 2) return true;
+    if (look(path, *fd) == HERE) return true;
     errno = EEXIST;
     return false;
   }
@@ -189,17 +188,19 @@ static bool put_there(int *fd, const char *own, const char *path) {
   return true;
 }
 
-// What is at a path. `file` is that of a claim that is not alive.
+// What is at a path.
 typedef enum finding { NOTHING, ALIVE, DEAD } finding;
-static tarn_status find(finding *found, identity *holder, struct stat *file, const char *path, const char *own,
-                        int fd) {
-  struct stat mine;
+static tarn_status find(finding *found, identity *holder, const char *path, const char *own, int fd) {
+  struct stat mine, there;
   *found = NOTHING;
   TARN_REQUIRE(futimens(fd, NULL) == 0 && fstat(fd, &mine) == 0, IO, "%s: cannot write: %s", own, strerror(errno));
   const int other = open(path, O_RDONLY | O_CLOEXEC);
-  if (other < 0) return TARN_STATUS_OK;  // it has just disappeared
-  if (fstat(other, file) == 0) *found = is_alive(holder, other, file, &mine) ? ALIVE : DEAD;
-  close(other);
+  const bool known = other >= 0 && fstat(other, &there) == 0;
+  const int error = errno;
+  if (known) *found = is_alive(holder, other, &there, &mine) ? ALIVE : DEAD;
+  if (other >= 0) close(other);
+  // It may just have disappeared.
+  TARN_REQUIRE(known || error == ENOENT || error == ESTALE, IO, "%s: cannot read: %s", path, strerror(error));
   return TARN_STATUS_OK;
 }
 
@@ -208,72 +209,62 @@ static tarn_status busy(const char *path, const identity *holder) {
                     *holder->host ? holder->host : "?");
 }
 
-// Moves the file of a process that died while it was taking a claim over: only the one that was inspected.
-static void put_aside(const char *path, const char *own, const struct stat *dead) {
-  char aside[PATH_MAX];
-  struct stat moved;
-  if (snprintf(aside, sizeof aside, "%s.old", own) >= (int)sizeof aside) return;
-  if (rename(path, aside) != 0) return;
-  if (lstat(aside, &moved) == 0 && !same_file(&moved, dead) && link(aside, path) != 0)
-    (void)!renameat2(AT_FDCWD, aside, AT_FDCWD, path, RENAME_NOREPLACE);
-  unlink(aside);
-}
-
-// With the right to take over: replaces the claim, if it is still dead, by the file `own`.
-static tarn_status replace(tarn__claim *claim, const char *own, bool *again) {
+// Moves our file *right from `taking` to the claim's path, if the claim there is dead. The move uses the right up: a
+// process that lost it in the meantime finds nothing to move, or moves the file of the one that has it.
+static tarn_status replace(tarn__claim *claim, const char *own, const char *taking, int *right, bool *again) {
   finding found;
   identity holder = {0};
-  struct stat dead;
-  TARN_TRY(find(&found, &holder, &dead, claim->path, own, claim->fd));
+  TARN_TRY(find(&found, &holder, claim->path, own, claim->fd));
+  *again = true;
+  const int error = found == DEAD && rename(taking, claim->path) != 0 ? errno : 0;
+  if (look(claim->path, *right) ==
+      HERE) {  // perhaps moved by another process, or by a call that was repeated and failed
+    close(claim->fd);
+    claim->fd = *right;
+    *right = -1;
+    *again = false;
+    return TARN_STATUS_OK;
+  }
   if (found == ALIVE) return busy(claim->path, &holder);
-  *again = found == NOTHING;
-  // As with links, a repeated call fails although the first one succeeded.
-  if (found == DEAD && rename(own, claim->path) != 0)
-    TARN_REQUIRE(look(claim->path, claim->fd) == HERE, IO, "%s: cannot replace: %s", claim->path, strerror(errno));
+  // Some servers refuse to replace a file that another process has open.
+  TARN_REQUIRE(error == 0 || error == ENOENT || error == EACCES || error == EBUSY || error == ETXTBSY, IO,
+               "%s: cannot replace: %s", claim->path, strerror(error));
   return TARN_STATUS_OK;
 }
 
-// Takes a dead claim over. One process at a time may do so: the one whose file is at PATH.holder.take. *again: try once
-// more.
-static tarn_status take_over(tarn__claim *claim, const char *own, bool *again) {
-  char taking[PATH_MAX];
+// Takes over a dead claim. Only the process whose file is at `taking` may do so. *again: the caller should retry.
+static tarn_status take_over(tarn__claim *claim, const char *own, const char *taking, bool *again) {
   finding found;
   identity holder = {0};
-  struct stat dead;
-  int right = -1;
-  TARN_REQUIRE(snprintf(taking, sizeof taking, "%s.take", claim->path) < (int)sizeof taking, IO,
-               "%.200s: the path is too long", claim->path);
-  right = dup(claim->fd);
-  TARN_REQUIRE(right >= 0, IO, "%s: cannot write: %s", own, strerror(errno));
+  int right = fcntl(claim->fd, F_DUPFD_CLOEXEC, 0);
+  TARN_REQUIRE(right >= 0, IO, "%s: cannot open: %s", own, strerror(errno));
   tarn_status status = TARN_STATUS_OK;
+  *again = true;
   if (put_there(&right, own, taking)) {
-    status = replace(claim, own, again);
-    if (look(taking, right) == HERE) unlink(taking);
+    status = replace(claim, own, taking, &right, again);
+    if (right >= 0) unlink(taking);  // which is harmless if it is another process's by now
   } else if (errno != EEXIST) {
     status = tarn__fail(TARN_STATUS_IO, "%s: cannot make: %s", taking, strerror(errno));
   } else {
-    status = find(&found, &holder, &dead, taking, own, claim->fd);
+    status = find(&found, &holder, taking, own, claim->fd);
     if (status == TARN_STATUS_OK && found == ALIVE) status = busy(claim->path, &holder);
-    if (status == TARN_STATUS_OK && found == DEAD) put_aside(taking, own, &dead);
-    *again = true;
+    if (status == TARN_STATUS_OK && found == DEAD) unlink(taking);
   }
   if (right >= 0) close(right);
   return status;
 }
 
-// One attempt. *taken_over is set if the claim found there was dead.
-static tarn_status try_claim(tarn__claim *claim, const char *own, bool *again, bool *taken_over) {
+// One attempt. *linked: there was no claim.
+static tarn_status try_claim(tarn__claim *claim, const char *own, const char *taking, bool *again, bool *linked) {
   finding found;
   identity holder = {0};
-  struct stat dead;
-  *again = false;
-  if (put_there(&claim->fd, own, claim->path)) return TARN_STATUS_OK;
+  *linked = put_there(&claim->fd, own, claim->path);
+  *again = !*linked;
+  if (*linked) return TARN_STATUS_OK;
   TARN_REQUIRE(errno == EEXIST, IO, "%s: cannot make: %s", claim->path, strerror(errno));
-  TARN_TRY(find(&found, &holder, &dead, claim->path, own, claim->fd));
+  TARN_TRY(find(&found, &holder, claim->path, own, claim->fd));
   if (found == ALIVE) return busy(claim->path, &holder);
-  *again = true;
-  if (found == DEAD) *taken_over = true;
-  return found == DEAD ? take_over(claim, own, again) : TARN_STATUS_OK;
+  return found == DEAD ? take_over(claim, own, taking, again) : TARN_STATUS_OK;
 }
 
 static void pause_for(double seconds) {
@@ -281,16 +272,38 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
-static tarn_status link_claim(tarn__claim *claim, const char *own) {
-  const char *path = claim->path;
-  bool again = true, taken_over = false;
-  for (int i = 0; again && i < TRIES; i++) TARN_TRY(try_claim(claim, own, &again, &taken_over));
-  TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", path);
-  // If a process died while it was taking the claim over, several may have had the right to after it for a moment, and
-  // the last one has the claim.
-  if (taken_over) pause_for(tarn__claim_seconds.settle);
-  TARN_REQUIRE(!taken_over || look(path, claim->fd) == HERE, BUSY, "%s: another process uses this run directory", path);
+// While one process replaces a dead claim, NFS may show none for a moment, and another process link its own there,
+// which is then replaced: so a claim that was linked beside a file of somebody who takes over must still be there
+// later.
+static tarn_status wait_for_others(const tarn__claim *claim, const char *taking) {
+  enum { LOOKS = 3 };
+  place found = UNKNOWN;
+  for (int i = 0; i < LOOKS && found == UNKNOWN; i++) {
+    pause_for(tarn__claim_seconds.settle);
+    found = look(claim->path, claim->fd);
+  }
+  TARN_REQUIRE(found != GONE, BUSY, "%s: another process uses this run directory", claim->path);
+  if (found == UNKNOWN) {
+    const int error = errno;
+    unlink(claim->path);
+    return tarn__fail(TARN_STATUS_IO, "%s: cannot read: %s", claim->path, strerror(error));
+  }
+  unlink(taking);
   return TARN_STATUS_OK;
+}
+
+static tarn_status link_claim(tarn__claim *claim, const char *own) {
+  static const double first_pause = 0.002;
+  char taking[PATH_MAX];
+  bool again = true, linked = false;
+  TARN_REQUIRE(snprintf(taking, sizeof taking, "%s.take", claim->path) < (int)sizeof taking, IO,
+               "%.200s: the path is too long", claim->path);
+  for (int i = 0; again && i < TRIES; i++) {
+    if (i > 0) pause_for(first_pause * (1 << i));
+    TARN_TRY(try_claim(claim, own, taking, &again, &linked));
+  }
+  TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", claim->path);
+  return linked && access(taking, F_OK) == 0 ? wait_for_others(claim, taking) : TARN_STATUS_OK;
 }
 
 // Creates the file under a temporary name, which is removed in any case.

@@ -14,10 +14,11 @@
 // On a file system without links the claim is created in place with O_EXCL and then written: for a moment it is empty,
 // and counts as another machine's.
 //
-// A dead claim is replaced by rename(), by one process at a time: the one that has linked its file as PATH.holder.take,
-// which can be dead itself and is then moved away. As two processes may do that at once, a claim that was taken over is
-// valid only if it is still there SETTLE seconds later. A process that was halted for STALE seconds, alone or with its
-// machine, may thus lose its claim; tarn__claim_check() detects this.
+// A dead claim is replaced by rename(). Only the process whose own file is at PATH.holder.take may do this, and it is
+// that file which it renames, so that the right to do it is used up. A .take of a dead process is removed first. A
+// process that was halted, alone or with its machine, for STALE seconds may lose its claim; and one that is halted
+// between a check and its rename() or unlink() may remove another's. The owner notices either at its next beat
+// (tarn__claim_check()).
 #ifndef TARN_BASE_CLAIM_H
 #define TARN_BASE_CLAIM_H
 
