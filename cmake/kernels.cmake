@@ -9,9 +9,9 @@
 #
 # Kernels are large functions with many memory accesses. Under clang's address sanitizer they are compiled without the
 # other sanitizer, which would check the same pointers again: this cuts the compile time to a fifth. Its options come
-# after those of tarn_flags, which they revoke. The few functions with more than 4,000 accesses are checked by calls,
-# as are those of TARN_CHECKED_BY_CALLS with more than 500, which take three to four times as long to compile otherwise; with
-# all functions checked by calls, tests take up to five times as long.
+# after those of tarn_flags, which they revoke. Functions with more than 4,000 accesses are checked by calls, in the files
+# of TARN_CHECKED_BY_CALLS those with more than 500: they take three to four times as long to compile with checks in
+# place. With all functions checked by calls, tests take up to five times as long.
 add_library(tarn_kernel_checks INTERFACE)
 set(TARN_CHECKED_BY_CALLS
     ${PROJECT_SOURCE_DIR}/src/device/cpu/attention/attention_pairs_cpu.c

@@ -497,14 +497,14 @@ static int start(const cli_command *command, serve_http *h, const serve_socket *
     secure[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, h->key};
   }
   // serve_http_look() checks the clients' timeouts more precisely; this one is for answers that are not read.
-  const uint64_t slice = serve_slice_set(SERVE_SLICE_SHORT);  // which the thread it starts keeps
+  serve_slice_set(SERVE_SLICE_SHORT);  // inherited by the thread that libmicrohttpd starts
   h->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, note_log, h,
                                MHD_OPTION_LISTEN_SOCKET, listener->fd, MHD_OPTION_CONNECTION_LIMIT,
                                (unsigned)o->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)(o->timeout + 5.0),
                                MHD_OPTION_NOTIFY_COMPLETED, complete, h, MHD_OPTION_STRICT_FOR_CLIENT, 1,
                                MHD_OPTION_URI_LOG_CALLBACK, serve_framing_see, NULL, MHD_OPTION_NOTIFY_CONNECTION,
                                connect_or_leave, h, MHD_OPTION_ARRAY, secure, MHD_OPTION_END);
-  serve_slice_set(slice);
+  serve_slice_set(0);
   if (h->daemon) {
     h->started = true;
     return -1;

@@ -1,5 +1,6 @@
 #include "serve/serve_slice.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,12 +13,11 @@ typedef struct attributes {
   uint64_t runtime, deadline, period;
 } attributes;
 
-uint64_t serve_slice_set(uint64_t slice) {
+void serve_slice_set(uint64_t slice) {
   attributes own = {0};
-  if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) != 0) return 0;
-  const uint64_t before = own.runtime;
+  if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) != 0) return;
+  if (own.policy != SCHED_OTHER && own.policy != SCHED_BATCH) return;  // to which the time means something else
   own.size = sizeof own;
   own.runtime = slice;
   (void)syscall(SYS_sched_setattr, 0, &own, 0);
-  return before;
 }

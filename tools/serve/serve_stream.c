@@ -22,9 +22,9 @@ void serve_stream_close(serve_stream *stream) {
   drop_bytes(stream);
 }
 
-// Unlocks the stream, and resumes its connection if it is suspended. That is done without the lock: the thread of the
-// connections runs at once, and would find it taken, sleep again, and then wait until the computing threads have used
-// up their time. Nobody else can resume or close the connection in between.
+// Unlocks the stream, and resumes its connection if it is suspended. That is done without the lock: the woken thread
+// may run at once; if it found the lock taken, it would sleep again and then wait for a computing thread's slice to
+// end. Only this call resumes the connection, and the caller still holds the exchange, so nothing is closed in between.
 static void unlock_and_wake(serve_stream *s, bool wanted) {
   const bool wakes = wanted && s->waits;
   void (*const wake)(void *user) = s->wake;

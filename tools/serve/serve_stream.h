@@ -36,7 +36,8 @@ typedef struct serve_stream {
 
 enum { SERVE_STREAM_WAIT = -1, SERVE_STREAM_END = -2, SERVE_STREAM_CUT = -3 };
 
-// `wake` resumes the suspended connection. It is suspended at first.
+// `wake` resumes the suspended connection, which it is at first. It is called without the lock, so that the resumed
+// thread may take bytes at once.
 void serve_stream_open(serve_stream *stream, size_t most, serve_stream_total *total, void (*wake)(void *user),
                        void *user);
 void serve_stream_close(serve_stream *stream);
