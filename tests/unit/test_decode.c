@@ -212,8 +212,8 @@ static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device 
   tarn__translator *translator = open_translator(&f, 4, 4, 100);
   tarn__translation translations[SENTENCES];
   must(tarn__translator_run(translator, translations, f.ids, f.offsets, SENTENCES));
-  double worst = 0;
-  int different_lengths = 0;
+  double worst = 0, squares = 0;
+  int different_lengths = 0, tokens = 0;
   for (int s = 0; s < SENTENCES; s += 3) {
     const int32_t *source = f.ids + f.offsets[s];
     int64_t source_length = f.offsets[s + 1] - f.offsets[s];
@@ -226,15 +226,17 @@ static void incremental_is_full(int kind, tarn__dtype dtype, const tarn__device 
       bool each = h == 0 || (h == 3 && s % 2 == 0);
       for (int64_t length = each ? 1 : hypothesis->length; length <= hypothesis->length; length++) {
         double nll = full_nll(&f, source, source_length, hypothesis->ids, length);
-        if (each) worst = fmax(worst, fabs(before - nll - (double)hypothesis->log_probabilities[length - 1]));
+        const double difference = before - nll - (double)hypothesis->log_probabilities[length - 1];
+        if (each) worst = fmax(worst, fabs(difference)), squares += difference * difference, tokens++;
         before = nll;
       }
       assert_true(fabs(before + hypothesis->log_probability) <= bound * (double)hypothesis->length);
     }
   }
   assert_true(different_lengths > 0);
-  print_message("incremental against full decoding: %.1e\n", worst);
-  assert_true(worst <= bound);
+  const double mean = sqrt(squares / tokens);
+  print_message("incremental against full decoding: at most %.1e, root of the mean square %.1e\n", worst, mean);
+  assert_true(worst <= bound && mean <= bound / 6);
   tarn__translator_close(&translator);
   close_model(&f);
 }
@@ -246,9 +248,8 @@ static void test_incremental(void **state) {
     const bool sample = getenv("TARN_SAMPLE") != NULL;  // one of these three with each kind
     if (!sample || kind % 3 == 0) incremental_is_full(kind, TARN__F32, &tarn__device_reference, 1e-4);
     if (!sample || kind % 3 == 1) incremental_is_full(kind, TARN__F64, &tarn__device_reference, 1e-5);
-    // The exponents of the last kind are the larger by the square of its gain, and with them what bf16 rounds away.
-    if (!sample || kind % 3 == 2)
-      incremental_is_full(kind, TARN__BF16, &tarn__device_cpu, kind == KINDS - 1 ? 0.15 : 0.08);
+    // Roundings of bf16 differ: by 0.004 to 0.016 in the mean, but single tokens by seven times as much.
+    if (!sample || kind % 3 == 2) incremental_is_full(kind, TARN__BF16, &tarn__device_cpu, 0.15);
   }
 }
 
