@@ -92,7 +92,7 @@ static unsigned long long start_of(long process) {
   if (!at || at[1] == '\0' || at[2] == 'Z' || at[2] == 'X') return ENDED;
   for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
   if (at) start = strtoull(at + 1, NULL, 10);
-  return start;
+  return at && start <= HIDDEN ? HIDDEN + 1 : start;
 }
 
 static void own_identity(identity *self) {
@@ -124,15 +124,27 @@ static double seconds_between(const struct stat *before, const struct stat *afte
          1e-9 * (double)(after->st_mtim.tv_nsec - before->st_mtim.tv_nsec);
 }
 
+// A claim that is given up names nobody any more, even where it cannot be removed: its process may live on.
+static const char released[] = "released\n";
+static void release(int fd) {
+  if (ftruncate(fd, 0) == 0 && pwrite(fd, released, sizeof released - 1, 0) > 0) (void)fsync(fd);
+}
+
+static bool is_released(int fd) {
+  char text[sizeof released] = "";
+  return pread(fd, text, sizeof text - 1, 0) == sizeof text - 1 && strcmp(text, released) == 0;
+}
+
 // Whether the path still names this file; the file is opened, because NFS then asks the server.
 typedef enum place { HERE, GONE, UNKNOWN } place;
 static place look(const char *path, int own) {
   struct stat mine, there;
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT ? GONE : UNKNOWN;
-  const bool known = fstat(fd, &there) == 0;
-  close(fd);
-  if (!known) return UNKNOWN;
+  const bool closed = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == EACCES);
+  const bool known = fd >= 0 ? fstat(fd, &there) == 0 : closed && stat(path, &there) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!known) return error == ENOENT ? GONE : UNKNOWN;
   if (fstat(own, &mine) != 0) return errno == ESTALE ? GONE : UNKNOWN;
   return same_file(&mine, &there) ? HERE : GONE;
 }
@@ -143,6 +155,7 @@ static bool same_word(const char *a, const char *b) { return strcmp(a, b) == 0 &
 // Whether the claim of an open file is valid, compared with a file made now.
 static bool is_alive(identity *holder, int fd, const struct stat *info, const struct stat *now) {
   identity self;
+  if (is_released(fd)) return false;
   own_identity(&self);
   if (read_identity(holder, fd) && same_word(holder->boot, self.boot) && same_word(holder->space, self.space)) {
     const unsigned long long start = start_of(holder->process);
@@ -159,7 +172,8 @@ static bool write_identity(int fd) {
   own_identity(&self);
   const int length =
       snprintf(line, sizeof line, "%s %s %ld %llu %s\n", self.boot, self.space, self.process, self.start, self.host);
-  return tarn__write_all(fd, line, (size_t)length) && fsync(fd) == 0;
+  // Other users must be able to judge it, whatever the umask.
+  return fchmod(fd, 0644) == 0 && tarn__write_all(fd, line, (size_t)length) && fsync(fd) == 0;
 }
 
 // Puts the file `own`, open as *fd, at a path too. False, with EEXIST: there is one already.
@@ -199,6 +213,10 @@ static tarn_status find(finding *found, identity *holder, const char *path, cons
   const int error = errno;
   if (known) *found = is_alive(holder, other, &there, &mine) ? ALIVE : DEAD;
   if (other >= 0) close(other);
+  if (other < 0 && error == EACCES && stat(path, &there) == 0) {  // of another program: only its time is known
+    *found = seconds_between(&there, &mine) <= tarn__claim_seconds.stale ? ALIVE : DEAD;
+    return TARN_STATUS_OK;
+  }
   // It may just have disappeared.
   TARN_REQUIRE(known || error == ENOENT || error == ESTALE, IO, "%s: cannot read: %s", path, strerror(error));
   return TARN_STATUS_OK;
@@ -209,27 +227,35 @@ static tarn_status busy(const char *path, const identity *holder) {
                     *holder->host ? holder->host : "?");
 }
 
-// Moves our file *right from `taking` to the claim's path, if the claim there is dead. The move uses the right up: a
-// process that lost it in the meantime finds nothing to move, or moves the file of the one that has it.
-static tarn_status replace(tarn__claim *claim, const char *own, const char *taking, int *right, bool *again) {
+// Moves our file from `taking` to the claim's path, if the claim there is dead. The move uses the right up: a process
+// that lost it in the meantime finds nothing to move, or moves the file of the one that has it.
+static tarn_status replace(const tarn__claim *claim, const char *own, const char *taking) {
   finding found;
   identity holder = {0};
   TARN_TRY(find(&found, &holder, claim->path, own, claim->fd));
-  *again = true;
-  const int error = found == DEAD && rename(taking, claim->path) != 0 ? errno : 0;
-  if (look(claim->path, *right) ==
-      HERE) {  // perhaps moved by another process, or by a call that was repeated and failed
-    close(claim->fd);
-    claim->fd = *right;
-    *right = -1;
-    *again = false;
-    return TARN_STATUS_OK;
-  }
   if (found == ALIVE) return busy(claim->path, &holder);
+  if (found == NOTHING || rename(taking, claim->path) == 0) return TARN_STATUS_OK;
   // Some servers refuse to replace a file that another process has open.
-  TARN_REQUIRE(error == 0 || error == ENOENT || error == EACCES || error == EBUSY || error == ETXTBSY, IO,
-               "%s: cannot replace: %s", claim->path, strerror(error));
+  TARN_REQUIRE(errno == ENOENT || errno == EACCES || errno == EBUSY || errno == ETXTBSY, IO, "%s: cannot replace: %s",
+               claim->path, strerror(errno));
   return TARN_STATUS_OK;
+}
+
+// Ends a process's right to take over, whose file is open as `right`. Whatever was done and failed before, the claim is
+// this process's if the file is at its path: after the removal nobody can move it there any more.
+static void end_right(tarn__claim *claim, const char *taking, int right, tarn_status *status, bool *again) {
+  struct stat file, mine;
+  unlink(taking);  // which is harmless if it is another process's by now
+  if (look(claim->path, right) == HERE) {
+    close(claim->fd);
+    claim->fd = right;
+    *again = false;
+    *status = TARN_STATUS_OK;
+    return;
+  }
+  // Without links it is another file than that of the claim.
+  if (fstat(right, &file) == 0 && fstat(claim->fd, &mine) == 0 && !same_file(&file, &mine)) release(right);
+  close(right);
 }
 
 // Takes over a dead claim. Only the process whose file is at `taking` may do so. *again: the caller should retry.
@@ -238,20 +264,19 @@ static tarn_status take_over(tarn__claim *claim, const char *own, const char *ta
   identity holder = {0};
   int right = fcntl(claim->fd, F_DUPFD_CLOEXEC, 0);
   TARN_REQUIRE(right >= 0, IO, "%s: cannot open: %s", own, strerror(errno));
-  tarn_status status = TARN_STATUS_OK;
   *again = true;
   if (put_there(&right, own, taking)) {
-    status = replace(claim, own, taking, &right, again);
-    if (right >= 0) unlink(taking);  // which is harmless if it is another process's by now
-  } else if (errno != EEXIST) {
-    status = tarn__fail(TARN_STATUS_IO, "%s: cannot make: %s", taking, strerror(errno));
-  } else {
-    status = find(&found, &holder, taking, own, claim->fd);
-    if (status == TARN_STATUS_OK && found == ALIVE) status = busy(claim->path, &holder);
-    if (status == TARN_STATUS_OK && found == DEAD) unlink(taking);
+    tarn_status status = replace(claim, own, taking);
+    end_right(claim, taking, right, &status, again);
+    return status;
   }
-  if (right >= 0) close(right);
-  return status;
+  const int error = errno;
+  close(right);
+  TARN_REQUIRE(error == EEXIST, IO, "%s: cannot make: %s", taking, strerror(error));
+  TARN_TRY(find(&found, &holder, taking, own, claim->fd));
+  if (found == ALIVE) return busy(claim->path, &holder);
+  if (found == DEAD) unlink(taking);
+  return TARN_STATUS_OK;
 }
 
 // One attempt. *linked: there was no claim.
@@ -272,9 +297,8 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
-// While one process replaces a dead claim, NFS may show none for a moment, and another process link its own there,
-// which is then replaced: so a claim that was linked beside a file of somebody who takes over must still be there
-// later.
+// A claim counts only if it is still there a moment later, when others have done what they began: another process may
+// have had the right to take over for a moment, or NFS have shown no claim while one was replaced.
 static tarn_status wait_for_others(const tarn__claim *claim, const char *taking) {
   enum { LOOKS = 3 };
   place found = UNKNOWN;
@@ -283,11 +307,7 @@ static tarn_status wait_for_others(const tarn__claim *claim, const char *taking)
     found = look(claim->path, claim->fd);
   }
   TARN_REQUIRE(found != GONE, BUSY, "%s: another process uses this run directory", claim->path);
-  if (found == UNKNOWN) {
-    const int error = errno;
-    unlink(claim->path);
-    return tarn__fail(TARN_STATUS_IO, "%s: cannot read: %s", claim->path, strerror(error));
-  }
+  TARN_REQUIRE(found == HERE, IO, "%s: cannot read: %s", claim->path, strerror(errno));
   unlink(taking);
   return TARN_STATUS_OK;
 }
@@ -303,7 +323,8 @@ static tarn_status link_claim(tarn__claim *claim, const char *own) {
     TARN_TRY(try_claim(claim, own, taking, &again, &linked));
   }
   TARN_REQUIRE(!again, BUSY, "%s: others want it at the same time", claim->path);
-  return linked && access(taking, F_OK) == 0 ? wait_for_others(claim, taking) : TARN_STATUS_OK;
+  const bool alone = linked && access(taking, F_OK) != 0 && errno == ENOENT;  // nobody takes over
+  return alone ? TARN_STATUS_OK : wait_for_others(claim, taking);
 }
 
 // Creates the file under a temporary name, which is removed in any case.
@@ -314,15 +335,16 @@ static tarn_status make_claim(tarn__claim *claim) {
   tarn_status status = TARN_STATUS_OK;
   if (!write_identity(claim->fd)) status = tarn__fail(TARN_STATUS_IO, "%s: cannot write: %s", own, strerror(errno));
   if (status == TARN_STATUS_OK) status = link_claim(claim, own);
+  if (status != TARN_STATUS_OK) release(claim->fd);
   unlink(own);
   return status;
 }
 
-// Under the lock of the claim. If the server does not answer, it is not renewed but checked again later.
+// Under the lock of the claim. If it cannot be checked, it is renewed all the same, and checked again later.
 static void renew(tarn__claim *claim) {
   const place found = claim->lost ? GONE : look(claim->path, claim->fd);
   claim->lost = found == GONE;
-  if (found == HERE && futimens(claim->fd, NULL) == 0) claim->beat_at = clock_now();
+  if (found != GONE && futimens(claim->fd, NULL) == 0 && found == HERE) claim->beat_at = clock_now();
 }
 
 static void *beat(void *own) {
@@ -394,6 +416,7 @@ void tarn__claim_drop(tarn__claim **claim) {
   pthread_cond_destroy(&c->wake);
   pthread_mutex_destroy(&c->lock);
   if (look(c->path, c->fd) == HERE) unlink(c->path);
+  release(c->fd);
   close(c->fd);
   tarn__free(c);
   *claim = NULL;

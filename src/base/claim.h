@@ -15,10 +15,13 @@
 // and counts as another machine's.
 //
 // A dead claim is replaced by rename(). Only the process whose own file is at PATH.holder.take may do this, and it is
-// that file which it renames, so that the right to do it is used up. A .take of a dead process is removed first. A
-// process that was halted, alone or with its machine, for STALE seconds may lose its claim; and one that is halted
-// between a check and its rename() or unlink() may remove another's. The owner notices either at its next beat
-// (tarn__claim_check()).
+// that file which it renames, so that the right to do it is used up. A .take of a dead process is removed first. As two
+// processes may remove one at once, a claim that was taken over counts only if it is still there SETTLE seconds later.
+// A claim that is given up is overwritten with "released", so that it binds nobody even if it cannot be removed.
+//
+// A process that was halted, alone or with its machine, for STALE seconds may lose its claim. One that is halted
+// between a check and its rename() or unlink() for longer than SETTLE, or whose unlink() the server gets twice, may
+// remove another's. The owner notices either at its next beat (tarn__claim_check()).
 #ifndef TARN_BASE_CLAIM_H
 #define TARN_BASE_CLAIM_H
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -182,10 +183,35 @@ static void one_at_a_time_takes_over(void **state) {
   assert_true(takes(NULL));
   assert_int_equal(access("lock.holder.take", F_OK), -1);
   write_at("lock.holder.take", "another-boot pid:[1] 78 5 elsewhere\n", 0);
-  tarn__claim_seconds.settle = 0.01;
   assert_true(takes(NULL));  // there is nothing to take over
   assert_int_equal(access("lock.holder.take", F_OK), -1);
-  tarn__claim_seconds.settle = 1;
+}
+
+// What was given up binds nobody, though its process lives and the file is fresh.
+static void a_released_claim_binds_nobody(void **state) {
+  (void)state;
+  write_claim("released\n", 0);
+  assert_true(takes(NULL));
+  write_claim("another-boot pid:[1] 77 5 faraway\n", 61);
+  write_at("lock.holder.take", "released\n", 0);
+  assert_true(takes(NULL));
+}
+
+// A process that fails leaves nothing that names it: there is no descriptor left to look with.
+static void a_failure_leaves_no_claim(void **state) {
+  (void)state;
+  struct rlimit all, few;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+  for (rlim_t most = 3; most < 12; most++) {
+    write_claim("another-boot pid:[1] 77 5 faraway\n", 61);
+    few = (struct rlimit){most, all.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    (void)takes(NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+    assert_true(takes(NULL));
+    assert_int_equal(access("lock.holder", F_OK), -1);
+    assert_int_equal(access("lock.holder.take", F_OK), -1);
+  }
 }
 
 static void beats_renew_the_claim(void **state) {
@@ -219,7 +245,7 @@ static void a_lost_claim_is_noticed(void **state) {
   assert_non_null(strstr(tarn_error_message(), "taken the run directory over"));
   tarn__claim_drop(&claim);
   assert_int_equal(access("lock.holder", F_OK), 0);
-  tarn__claim_seconds = (tarn__claim_times){.beat = 10, .stale = 60, .settle = 1};
+  tarn__claim_seconds = (tarn__claim_times){.beat = 10, .stale = 60, .settle = 0.02};
   unlink("lock.holder");
 }
 
@@ -281,6 +307,7 @@ static void claims_need_no_links(void **state) {
   a_claim_keeps_others_out(state);
   another_machine_is_believed_for_a_while(state);
   one_at_a_time_takes_over(state);
+  a_failure_leaves_no_claim(state);
   a_lost_claim_is_noticed(state);
   contend_for_a_dead_claim();
 }
@@ -312,7 +339,9 @@ int main(void) {
       cmocka_unit_test(beats_renew_the_claim),           cmocka_unit_test(a_lost_claim_is_noticed),
       cmocka_unit_test(one_of_many_takes_a_dead_claim),  cmocka_unit_test_teardown(claims_need_no_links, give_links),
       cmocka_unit_test(what_is_not_known_is_no_death),   cmocka_unit_test(locks_claim),
-      cmocka_unit_test(one_at_a_time_takes_over),
+      cmocka_unit_test(one_at_a_time_takes_over),        cmocka_unit_test(a_released_claim_binds_nobody),
+      cmocka_unit_test(a_failure_leaves_no_claim),
   };
+  tarn__claim_seconds.settle = 0.02;
   return cmocka_run_group_tests(tests, sandbox_open, sandbox_close);
 }
