@@ -60,9 +60,12 @@ static void print_counted(FILE *stream, const tarn_profile_summary *s) {
 // The limit of an update, or of a decoding step, and the share of it that was reached.
 static void print_limit(FILE *stream, const tarn_profile_summary *s) {
   if (!(s->floor_seconds > 0 && s->unit_seconds > 0)) return;
-  fprintf(stream, "limit       the floors add up to %.2f of the %.2f ms of %s %s: %.0f %% of the limit\n",
+  const double share = s->floor_seconds / s->unit_seconds;
+  fprintf(stream, "limit       the floors add up to %.2f of the %.2f ms of %s %s: %.0f %% of the limit",
           s->floor_seconds / (double)s->units * 1e3, s->unit_seconds / (double)s->units * 1e3,
-          strchr("aeiou", *s->unit) ? "an" : "a", s->unit, 100 * s->floor_seconds / s->unit_seconds);
+          strchr("aeiou", *s->unit) ? "an" : "a", s->unit, 100 * share);
+  if (s->available > 0) fprintf(stream, ", %.0f %% of what was available", 100 * share / s->available);
+  fputc('\n', stream);
 }
 
 static void print_text(FILE *stream, const tarn_profile_summary *s) {
@@ -81,6 +84,9 @@ static void print_text(FILE *stream, const tarn_profile_summary *s) {
     fprintf(stream, "peaks       fp32 %.0f GFLOP/s, bf16 %.0f GFLOP/s, memory %.1f GB/s, caches %.1f GB/s\n",
             s->peaks.fp32_flops * 1e-9, s->peaks.bf16_flops * 1e-9, s->peaks.bytes * 1e-9,
             s->peaks.cached_bytes * 1e-9);
+  if (s->available > 0)
+    fprintf(stream, "available   %.0f %% of the peak of fp32, by samples between the %ss\n", 100 * s->available,
+            s->unit);
   print_limit(stream, s);
   fprintf(stream, "\n%-28s %-22s %-8s %9s %11s %7s %9s %8s %10s %10s %10s %10s\n", "op", "part", "pass", "calls", "ms",
           "share", "GFLOP/s", "GB/s", "ops ms", "bytes ms", "floor ms", "rest ms");
@@ -98,12 +104,12 @@ static int print_json(const cli_command *command, FILE *stream, const tarn_profi
                         share(row, s), "flops", row->flops, "bytes", row->bytes, "flops_seconds", row->flops_seconds,
                         "bytes_seconds", row->bytes_seconds, "floor_seconds", row->floor_seconds));
   }
-  json_t *object =
-      json_pack("{s:s, s:f, s:f, s:f, s:I, s:s, s:{s:f, s:f, s:f, s:f}, s:I, s:f, s:o}", "kind", "profile", "seconds",
-                s->seconds, "unit_seconds", s->unit_seconds, "floor_seconds", s->floor_seconds, "units",
-                (json_int_t)s->units, "unit", s->unit, "peaks", "fp32_flops", s->peaks.fp32_flops, "bf16_flops",
-                s->peaks.bf16_flops, "bytes", s->peaks.bytes, "cached_bytes", s->peaks.cached_bytes, "left_out",
-                (json_int_t)s->left_out, "left_out_seconds", s->left_out_seconds, "rows", rows);
+  json_t *object = json_pack("{s:s, s:f, s:f, s:f, s:I, s:s, s:{s:f, s:f, s:f, s:f}, s:f, s:I, s:f, s:o}", "kind",
+                             "profile", "seconds", s->seconds, "unit_seconds", s->unit_seconds, "floor_seconds",
+                             s->floor_seconds, "units", (json_int_t)s->units, "unit", s->unit, "peaks", "fp32_flops",
+                             s->peaks.fp32_flops, "bf16_flops", s->peaks.bf16_flops, "bytes", s->peaks.bytes,
+                             "cached_bytes", s->peaks.cached_bytes, "available", s->available, "left_out",
+                             (json_int_t)s->left_out, "left_out_seconds", s->left_out_seconds, "rows", rows);
   return json_output_print(command, stream, object, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 

@@ -151,6 +151,10 @@ typedef struct tarn_profile_summary {
   // above, only in the trace.
   int64_t left_out;
   double left_out_seconds;
+  // Share of peaks.fp32_flops that the loop which measured it reached meanwhile, in samples of 4 ms after updates or
+  // decoding steps, at most five a second, whose time counts nowhere: what other programs, and other virtual machines
+  // on the same processor, left to this one. 0: not measured (cards; no unit).
+  double available;
 } tarn_profile_summary;
 
 typedef struct tarn_profile tarn_profile;

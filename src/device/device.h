@@ -95,6 +95,9 @@ typedef struct tarn__device_type {
   // Measures the peaks with `threads` threads, in a fraction of a second; NULL: the peaks are unknown. Fails with
   // MEMORY.
   tarn_status (*peaks)(const tarn__device *device, tarn__device_peaks *peaks, int threads) TARN_CHECKED;
+  // What `threads` threads reach at the moment of peaks.flops[F32], in some milliseconds with all interruptions; NULL:
+  // it cannot be measured.
+  double (*flops_now)(const tarn__device *device, int threads);
 
   // --- memory
   // Aligned to 64 bytes and zeroed; 0 bytes give a valid pointer. free accepts NULL and waits for all uses. Fails with

@@ -122,6 +122,8 @@ tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *devic
   if (!profile || profile->peaks_known || !device->type->peaks) return TARN_STATUS_OK;
   TARN_TRY(device->type->peaks(device, &profile->peaks, threads));
   profile->peaks_known = true;
+  profile->device = device;
+  profile->threads = threads;
   return TARN_STATUS_OK;
 }
 
@@ -171,6 +173,17 @@ tarn_status tarn__profile_moving(tarn_profile *profile, const char *what, double
   return record(profile, entry, (tarn__profile_event){.begin = begin, .end = end, .bytes = bytes}, 0.0);
 }
 
+// What the machine gives at the moment, as if its time had not been: on a processor that other programs or other
+// virtual machines use as well, that changes within seconds.
+static void sample(tarn_profile *p) {
+  const double begin = tarn__seconds();
+  if (!p->device || !p->device->type->flops_now || begin - p->sample_end < TARN__PROFILE_SAMPLE_SECONDS) return;
+  p->sampled += p->device->type->flops_now(p->device, p->threads);
+  p->samples++;
+  p->sample_end = tarn__seconds();
+  p->started += p->sample_end - begin;
+}
+
 tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double begin) {
   if (!profile) return TARN_STATUS_OK;
   int entry;
@@ -184,6 +197,7 @@ tarn_status tarn__profile_unit(tarn_profile *profile, const char *what, double b
   }
   profile->unit_seconds += end - begin;
   profile->units++;
+  sample(profile);
   return TARN_STATUS_OK;
 }
 
@@ -231,6 +245,11 @@ static int slower_first(const void *a, const void *b) {
   return (x->seconds < y->seconds) - (x->seconds > y->seconds);
 }
 
+static double available(const tarn_profile *p) {
+  const double peak = p->peaks.flops[TARN__F32];
+  return p->samples > 0 && peak > 0 ? p->sampled / (double)p->samples / peak : 0.0;
+}
+
 tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summary) {
   double known = 0.0, limit = 0.0;
   profile->row_count = 0;
@@ -265,6 +284,7 @@ tarn_status tarn_profile_sum(tarn_profile *profile, tarn_profile_summary *summar
                                     .unit = profile->unit,
                                     .left_out = profile->left_out,
                                     .left_out_seconds = profile->left_out_seconds,
+                                    .available = available(profile),
                                     .peaks = {.fp32_flops = peaks->flops[TARN__F32],
                                               .bf16_flops = peaks->flops[TARN__BF16],
                                               .bytes = peaks->bytes,

@@ -52,6 +52,9 @@ typedef struct tarn__profile_event {
 } tarn__profile_event;
 _Static_assert(sizeof(tarn__profile_event) == 40, "tarn/plan.h tells the bytes of an event");
 
+// At least so far apart are samples of the device's rate.
+#define TARN__PROFILE_SAMPLE_SECONDS 0.2
+
 enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };
 
 struct tarn_profile {
@@ -70,6 +73,11 @@ struct tarn_profile {
   double leaving_since, left_out_seconds;
   tarn__device_peaks peaks;
   bool peaks_known;
+  // Samples of the device's flops_now after units, and the time of the latest.
+  const tarn__device *device;
+  int threads;
+  int64_t samples;
+  double sampled, sample_end;
 };
 
 #endif

@@ -63,6 +63,11 @@ static tarn_status peaks(const tarn__device *device, tarn__device_peaks *peaks, 
   return tarn__cpu_peaks(peaks, threads);
 }
 
+static double flops_now(const tarn__device *device, int threads) {
+  (void)device;
+  return tarn__cpu_flops_now(threads);
+}
+
 static tarn_status open(const tarn__device **device, int ordinal) {
   return tarn__host_open(device, &tarn__device_cpu, ordinal);
 }
@@ -76,6 +81,7 @@ const tarn__device_type tarn__cpu_type = {
     .joins = tarn__cpu_attention_joins,
     .fp32_lacks = fp32_lacks,
     .peaks = peaks,
+    .flops_now = flops_now,
     TARN__HOST_MEMORY,
     .pack_bytes = pack_bytes,
     .pack = pack,

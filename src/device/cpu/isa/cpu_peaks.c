@@ -8,15 +8,20 @@
 
 // The least of a measurement: threads may start on one processor, and be moved apart only later.
 enum { BURSTS = 6 };
-static const double SECONDS = 0.06;
+static const double SECONDS = 0.06, SAMPLE_SECONDS = 0.004;
 
 // One burst of the calling thread, and its rate. *keep is a sum of results, so that they are computed.
 typedef double burst(const void *what, float *keep);
 
+// Of threads that take turns on the processors, each seems to have one of its own in its best bursts.
+static double share_of(double total, int threads) {
+  const int processors = omp_get_num_procs();
+  return threads > processors ? total * processors / threads : total;
+}
+
 // The sum of the threads' best rates. Each thread has its own best burst, while the others are at work too: beside
 // another program two threads hardly ever run undisturbed at the same time.
 static double best_of_each(burst *run, const void *what, int threads) {
-  const int processors = omp_get_num_procs();
   double total = 0.0;
   float keep = 0.0f;
 #pragma omp parallel num_threads(threads) reduction(+ : total, keep)
@@ -31,7 +36,7 @@ static double best_of_each(burst *run, const void *what, int threads) {
   }
   volatile float sink = keep;
   (void)sink;
-  return threads > processors ? total * processors / threads : total;
+  return share_of(total, threads);
 }
 
 typedef struct products {
@@ -45,6 +50,26 @@ static double multiply(const void *what, float *keep) {
   const double start = tarn__seconds();
   *keep += p->loop(p->rounds);
   return (double)p->rounds * p->flops / (tarn__seconds() - start);
+}
+
+double tarn__cpu_flops_now(int threads) {
+  const tarn__peak_kernels *kernels = TARN__TABLE_NOW(tarn__peak_kernels);
+  enum { ROUNDS = 2000 };  // some hundredths of a millisecond
+  double total = 0.0;
+  float keep = 0.0f;
+#pragma omp parallel num_threads(threads) reduction(+ : total, keep)
+  {
+    const double begin = tarn__seconds();
+    double seconds = 0.0, flops = 0.0;
+    for (; seconds < SAMPLE_SECONDS; seconds = tarn__seconds() - begin) {
+      keep += kernels->f32(ROUNDS);
+      flops += ROUNDS * kernels->f32_flops;
+    }
+    total += flops / seconds;
+  }
+  volatile float sink = keep;
+  (void)sink;
+  return total;
 }
 
 // a = b + s c over three arrays: two numbers are read and one is written.

@@ -22,5 +22,6 @@ float tarn__peak_amx(int64_t rounds);
 
 // As specified in device/device.h.
 tarn_status tarn__cpu_peaks(tarn__device_peaks *peaks, int threads) TARN_CHECKED;
+double tarn__cpu_flops_now(int threads);
 
 #endif
