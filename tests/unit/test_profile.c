@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "device/devices.h"
 #include "graph/profile.h"
@@ -387,6 +388,50 @@ static void counts_splits(void **state) {
   }
 }
 
+// A device that takes a twentieth of a second to say that a quarter of its peak is left.
+static int rates_asked;
+static double quarter_left(const tarn__device *device, int threads) {
+  const double begin = tarn__seconds();
+  (void)device;
+  assert_int_equal(threads, 3);
+  rates_asked++;
+  while (tarn__seconds() - begin < 0.05) continue;
+  return 250.0;
+}
+
+// Samples are taken after units that count, not too often, and their time counts nowhere.
+static void samples_the_rate(void **state) {
+  (void)state;
+  tarn__device_type type = *tarn__device_reference.type;
+  const tarn__device device = {.type = &type, .name = "known"};
+  tarn_profile *profile;
+  tarn_profile_summary s;
+  type.peaks = known_peaks;
+  type.flops_now = quarter_left;
+  rates_asked = 0;
+  assert_int_equal(tarn_profile_open(&profile, 0), TARN_STATUS_OK);
+  assert_int_equal(tarn__profile_unit(profile, "unit", tarn__profile_clock(profile)), TARN_STATUS_OK);
+  assert_int_equal(rates_asked, 0);  // the device is not known yet
+  assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+  assert_true(s.available == 0.0);
+  assert_int_equal(tarn__profile_peaks(profile, &device, 3), TARN_STATUS_OK);
+  const double begin = tarn__profile_clock(profile);
+  tarn__profile_start(profile);
+  tarn__profile_leave_out(profile);
+  for (int unit = 0; unit < 3; unit++) {
+    const double at = tarn__profile_clock(profile), since = at - profile->sample_end;
+    assert_int_equal(tarn__profile_unit(profile, "unit", at), TARN_STATUS_OK);
+    // The last one is too early, unless this process had to wait.
+    if (unit < 2 || since < TARN__PROFILE_SAMPLE_SECONDS / 2) assert_int_equal(rates_asked, unit > 0);
+  }
+  tarn__profile_stop(profile);
+  const double all = tarn__profile_clock(profile) - begin;
+  assert_int_equal(tarn_profile_sum(profile, &s), TARN_STATUS_OK);
+  assert_true(s.available == 0.25);
+  assert_true(s.seconds >= 0 && s.seconds + s.left_out_seconds <= all - 0.05);
+  tarn_profile_close(&profile);
+}
+
 // Products of floats and of BF16, and memory, do something on every machine.
 static void measures_the_processor(void **state) {
   (void)state;
@@ -394,12 +439,15 @@ static void measures_the_processor(void **state) {
   assert_int_equal(tarn__device_cpu.type->peaks(&tarn__device_cpu, &peaks, 1), TARN_STATUS_OK);
   assert_true(peaks.flops[TARN__F32] > 1e6 && peaks.flops[TARN__BF16] > 1e6 && peaks.bytes > 1e6);
   assert_true(peaks.flops[TARN__F64] == 0.0 && peaks.flops[TARN__I32] == 0.0);
+  const double now = tarn__device_cpu.type->flops_now(&tarn__device_cpu, 1);
+  assert_true(now > 1e6 && now < 2 * peaks.flops[TARN__F32]);  // a processor may get faster between the two
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training), cmocka_unit_test(bounds_and_nothing),
-                                     cmocka_unit_test(counts_bytes),        cmocka_unit_test(leaves_out),
-                                     cmocka_unit_test(compares_with_peaks), cmocka_unit_test(counts_caches),
-                                     cmocka_unit_test(counts_splits),       cmocka_unit_test(measures_the_processor)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(measures_a_training),   cmocka_unit_test(bounds_and_nothing),
+                                     cmocka_unit_test(counts_bytes),          cmocka_unit_test(leaves_out),
+                                     cmocka_unit_test(compares_with_peaks),   cmocka_unit_test(counts_caches),
+                                     cmocka_unit_test(counts_splits),         cmocka_unit_test(samples_the_rate),
+                                     cmocka_unit_test(measures_the_processor)};
   return cmocka_run_group_tests(tests, tiny_open, sandbox_close);
 }
