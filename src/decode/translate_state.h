@@ -12,6 +12,13 @@
 #include "text/line_block.h"
 #include "text/repair.h"
 
+// A line of which a thread has made tokens: `count` of them from `begin` of those of that thread's encoder (-1: none
+// has), and what tarn_vocab_ids says of them.
+typedef struct tarn__ready_line {
+  int encoder;
+  size_t begin, count, parts, broken;
+} tarn__ready_line;
+
 struct tarn_translator {
   tarn_translator_options options;
   tarn__checkpoint *checkpoint;
@@ -32,6 +39,9 @@ struct tarn_translator {
   size_t prefix_ids_capacity, prefix_offsets_capacity, prefix_count;
   tarn_vocab_ids whole;  // a prefix and what follows
   tarn__repaired repaired;
+  tarn__ready_line *ready;              // [ready_count] the first lines of the call
+  struct tarn__line_encoder *encoders;  // [encoder_count] of each thread
+  size_t ready_count, ready_capacity, encoder_count;
   int64_t before;  // lines of the file before this call
   tarn__arena results;
 
@@ -63,6 +73,12 @@ tarn__columns tarn__translate_split(const tarn_translator_options *options, cons
 tarn_status tarn__translate_encode(tarn_translator *translator, tarn_translate_result *result, const char *line,
                                    size_t length) TARN_CHECKED;
 tarn_status tarn__translate_encode_prefix(tarn_translator *translator, const char *text, size_t length) TARN_CHECKED;
+// Encodes all lines of a call, and their columns: fills ids, offsets, prefix_ids and `forced`. *sentences: lines with a
+// token.
+tarn_status tarn__translate_encode_lines(tarn_translator *translator, tarn_translate_result *results,
+                                         const char *const *lines, const size_t *lengths, size_t count,
+                                         int64_t *sentences) TARN_CHECKED;
+void tarn__line_encoders_close(tarn_translator *translator);
 // Appends tokens to those of all sentences, of which there are *at.
 tarn_status tarn__translate_add(tarn_translator *translator, const int32_t *ids, size_t count, size_t *at) TARN_CHECKED;
 

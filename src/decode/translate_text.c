@@ -187,6 +187,7 @@ void tarn_translator_close(tarn_translator **translator) {
   tarn__translator_close(&t->translator);
   tarn__checkpoint_close(&t->checkpoint);
   tarn_vocab_ids_close(&t->line_ids);
+  tarn__line_encoders_close(t);
   tarn_vocab_text_close(&t->text);
   tarn_vocab_ids_close(&t->whole);
   tarn__steering_close(&t->steering);
@@ -270,58 +271,6 @@ void tarn_translator_summary(const tarn_translator *translator, tarn_translate_s
   *summary = translator->summary;
   const tarn__comm *comm = tarn__ranks_comm(translator->options.ranks);
   summary->iterations = comm && comm->size > 1 ? 0 : stats.iterations;
-}
-
-tarn_status tarn__translate_encode_prefix(tarn_translator *t, const char *text, size_t length) {
-  const char *from = text ? text : "";
-  bool replaced;
-  TARN_TRY(tarn__repair(&t->repaired, &from, &length, t->options.strict, &replaced));
-  t->summary.replaced += replaced;
-  return tarn_vocab_encode(t->checkpoint->target, &t->line_ids, from, length);
-}
-
-// Appends the prefix of a line to those of the sentences.
-static tarn_status add_prefix(tarn_translator *t, const char *text, size_t length) {
-  TARN_TRY(tarn__translate_encode_prefix(t, text, length));
-  const size_t count = t->line_ids.count;
-  TARN_TRY(tarn__grow(&t->prefix_ids, &t->prefix_ids_capacity, t->prefix_count + count + 1, sizeof *t->prefix_ids));
-  if (count > 0) memcpy(t->prefix_ids + t->prefix_count, t->line_ids.data, count * sizeof *t->prefix_ids);
-  t->prefix_count += count;
-  return TARN_STATUS_OK;
-}
-
-tarn_status tarn__translate_encode(tarn_translator *t, tarn_translate_result *result, const char *line, size_t length) {
-  const tarn__checkpoint *checkpoint = t->checkpoint;
-  tarn_vocab_ids *ids = &t->line_ids;
-  int64_t most = checkpoint->config->model.max_length;
-  bool replaced;
-  TARN_TRY(tarn__repair(&t->repaired, &line, &length, t->options.strict, &replaced));
-  t->summary.replaced += replaced;
-  TARN_TRY(tarn_vocab_encode(checkpoint->source, ids, line, length));
-  int64_t tokens = (int64_t)ids->count;
-  t->summary.cut += ids->parts > 1;
-  if (tokens == 0) return TARN_STATUS_OK;
-  if (tokens > most - 1) {
-    TARN_REQUIRE(t->options.overlong == TARN_TRANSLATE_OVERLONG_TRUNCATE, DATA,
-                 "%lld tokens, and the model takes %lld with the end of sentence", (long long)tokens + 1,
-                 (long long)most);
-    tokens = most - 1;
-    result->truncated = true;
-  }
-  const int32_t unknown = tarn_vocab_unk(checkpoint->source);
-  for (int64_t i = 0; i < tokens; i++) t->summary.unknown += ids->data[i] == unknown;
-  TARN_TRY(tarn__grow(&ids->data, &ids->capacity, (size_t)tokens + 1, sizeof *ids->data));
-  ids->data[tokens] = tarn_vocab_eos(checkpoint->source);
-  ids->count = (size_t)tokens + 1;
-  result->source_tokens = tokens + 1;
-  return TARN_STATUS_OK;
-}
-
-tarn_status tarn__translate_add(tarn_translator *t, const int32_t *ids, size_t count, size_t *at) {
-  TARN_TRY(tarn__grow(&t->ids, &t->ids_capacity, *at + count + 1, sizeof *t->ids));
-  if (count > 0) memcpy(t->ids + *at, ids, count * sizeof *t->ids);
-  *at += count;
-  return TARN_STATUS_OK;
 }
 
 // One line in, one line out.
@@ -411,62 +360,6 @@ tarn_status tarn__translate_result(tarn_translator *t, tarn_translate_result *re
   return TARN_STATUS_OK;
 }
 
-// What follows the next tab of a text, which ends there.
-static const char *behind_tab(const char *text, size_t *length, size_t *rest) {
-  const char *tab = text ? memchr(text, '\t', *length) : NULL;
-  *rest = tab ? *length - (size_t)(tab - text) - 1 : 0;
-  if (tab) *length = (size_t)(tab - text);
-  return tab ? tab + 1 : NULL;
-}
-
-tarn__columns tarn__translate_split(const tarn_translator_options *options, const char *line, size_t length) {
-  tarn__columns c = {.length = length};
-  if (options->prefixes) c.prefix = behind_tab(line, &c.length, &c.prefix_length);
-  if (!options->force_columns) return c;
-  if (options->prefixes)
-    c.forced = behind_tab(c.prefix, &c.prefix_length, &c.forced_length);
-  else
-    c.forced = behind_tab(line, &c.length, &c.forced_length);
-  return c;
-}
-
-// The columns of the line with this sentence, from 1.
-static tarn_status encode_columns(tarn_translator *t, const tarn__columns *c, int64_t sentence, int64_t line) {
-  bool replaced = false;
-  if (t->options.prefixes) {
-    TARN_TRY(add_prefix(t, c->prefix, c->prefix_length));
-    t->prefix_offsets[sentence] = (int64_t)t->prefix_count;
-  }
-  if (!tarn__translate_forces(&t->options)) return TARN_STATUS_OK;
-  TARN_TRY(tarn__forced_text_add(&t->forced, (size_t)sentence - 1, c->forced, c->forced_length, t->options.strict,
-                                 &replaced));
-  t->forced.lines[sentence - 1].line = line;
-  t->summary.replaced += replaced;
-  return TARN_STATUS_OK;
-}
-
-// Encodes all lines, and their columns. Returns the number of sentences.
-static tarn_status encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
-                                const size_t *lengths, size_t count, int64_t *sentences) {
-  size_t tokens = 0;
-  *sentences = 0;
-  t->prefix_count = 0;
-  t->offsets[0] = 0;
-  for (size_t i = 0; i < count; i++) {
-    results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1};
-    const tarn__columns parts = tarn__translate_split(&t->options, lines[i], lengths[i]);
-    tarn_status status = tarn__translate_encode(t, &results[i], lines[i], parts.length);
-    if (status == TARN_STATUS_OK) status = tarn__translate_add(t, t->line_ids.data, t->line_ids.count, &tokens);
-    if (status == TARN_STATUS_OK && results[i].source_tokens) {
-      t->offsets[++*sentences] = (int64_t)tokens;
-      status = encode_columns(t, &parts, *sentences, results[i].number);
-    }
-    if (status == TARN_STATUS_USAGE) status = TARN_STATUS_DATA;  // of a text in the line
-    if (status != TARN_STATUS_OK) return tarn__fail_prefix(status, "line %lld: ", (long long)results[i].number);
-  }
-  return TARN_STATUS_OK;
-}
-
 // The texts of all lines, whose translations follow each other without those of empty lines.
 static tarn_status decode_lines(tarn_translator *t, tarn_translate_result *results, size_t count, int64_t sentences) {
   // Moves each translation to the index of its line, which is never smaller, beginning with the last line.
@@ -497,7 +390,7 @@ static tarn_status translate_lines(tarn_translator *t, tarn_translate_result *re
   int64_t sentences;
   t->lines = 0;
   double begin = tarn__profile_clock(t->options.profile);
-  TARN_TRY(encode_lines(t, results, lines, lengths, count, &sentences));
+  TARN_TRY(tarn__translate_encode_lines(t, results, lines, lengths, count, &sentences));
   TARN_TRY(tarn__profile_work(t->options.profile, "tokenization", begin));
   tarn__translator_prefix(t->translator, t->prefix_ids, t->options.prefixes ? t->prefix_offsets : NULL);
   tarn__translator_force(t->translator, tarn__translate_forces(&t->options) ? t->forced.lines : NULL);

@@ -56,6 +56,20 @@ for beam in 1 8; do
   [ "$(wc -l <greedy.en)" -eq 43 ] || fail "beam $beam gives $(wc -l <greedy.en) lines"
 done
 
+# Many lines are encoded by all threads, and counted, cut short and refused as by one: of two lines that need it, the first.
+long=$(printf 'Hund %.0s' {1..90})
+{ cat lines.de lines.de; printf '\nroh \377 Byte\n%s\n' "$long"; cat lines.de lines.de; printf '\nnoch \376 eins\n%s\n' "$long"; } >many.de
+# counts THREADS: what the summary says, without times
+counts() {
+  "$TARN" translate run --threads "$1" --beam 1 --input many.de --output "many$1.en" 2>summary.txt || fail "many lines: $(cat summary.txt)"
+  sed 's/ in [0-9.]* s: .*//' summary.txt
+}
+[ "$(counts 1)" = "$(counts 2)" ] || fail "many lines, counts of one thread and of two: $(counts 1) / $(counts 2)"
+cmp -s many1.en many2.en || fail "many lines: other translations with two threads"
+grep -q '^invalid UTF-8 replaced in: 2 lines$' summary.txt && grep -q '^truncated to .*: 2 lines$' summary.txt || fail "counts: $(cat summary.txt)"
+refuse 1 "many.de: line 86: invalid UTF-8 at byte 5 of the line" "$TARN" translate run --threads 2 --strict --input many.de --output no.en
+refuse 1 "many.de: line 87: " "$TARN" translate run --threads 2 --overlong refuse --input many.de --output no.en
+
 # Penalties and prefixes of the target; under sanitizers one of them, and one measure of risk below: unit tests have the others.
 penalties=("--repetition-penalty 1.5" "--no-repeat-ngram 2" "--presence-penalty 1" "--beam 4 --groups 2 --diversity-penalty 1") risks=(bleu chrf)
 [ -z "${TARN_SANITIZED:-}" ] || penalties=("${penalties[3]}") risks=(chrf)
