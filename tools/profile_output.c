@@ -60,11 +60,11 @@ static void print_counted(FILE *stream, const tarn_profile_summary *s) {
 // The limit of an update, or of a decoding step, and the share of it that was reached.
 static void print_limit(FILE *stream, const tarn_profile_summary *s) {
   if (!(s->floor_seconds > 0 && s->unit_seconds > 0)) return;
-  const double share = s->floor_seconds / s->unit_seconds;
+  const double reached = s->floor_seconds / s->unit_seconds;
   fprintf(stream, "limit       the floors add up to %.2f of the %.2f ms of %s %s: %.0f %% of the limit",
           s->floor_seconds / (double)s->units * 1e3, s->unit_seconds / (double)s->units * 1e3,
-          strchr("aeiou", *s->unit) ? "an" : "a", s->unit, 100 * share);
-  if (s->available > 0) fprintf(stream, ", %.0f %% of what was available", 100 * share / s->available);
+          strchr("aeiou", *s->unit) ? "an" : "a", s->unit, 100 * reached);
+  if (s->available > 0) fprintf(stream, ", %.0f %% of what was available", 100 * reached / s->available);
   fputc('\n', stream);
 }
 

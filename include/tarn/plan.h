@@ -152,8 +152,9 @@ typedef struct tarn_profile_summary {
   int64_t left_out;
   double left_out_seconds;
   // Share of peaks.fp32_flops that the loop which measured it reached meanwhile, in samples of 4 ms after updates or
-  // decoding steps, at most five a second, whose time counts nowhere: what other programs, and other virtual machines
-  // on the same processor, left to this one. 0: not measured (cards; no unit).
+  // decoding steps, at most five a second and in none of the times above: what other programs, and other virtual
+  // machines on the same processor, left to this one. About 1 at most, a little more if the processor became faster; 0:
+  // not measured (cards; no unit).
   double available;
 } tarn_profile_summary;
 

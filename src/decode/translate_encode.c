@@ -103,6 +103,10 @@ static tarn_status encode_columns(tarn_translator *t, const tarn__columns *c, in
 
 // --- lines encoded by several threads
 
+// Lines that are encoded before the first of them is taken, so that a window of any length needs no more memory for it,
+// and a bad line is found soon.
+enum { SLICE = 1024 };
+
 // The lines of a call that a thread encodes.
 struct tarn__line_encoder {
   tarn_vocab_ids ids;  // of a line
@@ -110,7 +114,8 @@ struct tarn__line_encoder {
   size_t count, capacity;
 };
 
-// Leaves to the caller, which takes all lines in order, what needs a word or fails: invalid UTF-8, a lack of memory.
+// Lines that must be counted or refused (invalid UTF-8), and those that fail, are left to the caller, which takes all
+// lines in order.
 static void encode_one(const tarn_translator *t, int number, tarn__ready_line *ready, const char *line, size_t length) {
   struct tarn__line_encoder *e = &t->encoders[number];
   const tarn__columns parts = tarn__translate_split(&t->options, line, length);
@@ -124,13 +129,13 @@ static void encode_one(const tarn_translator *t, int number, tarn__ready_line *r
   e->count += tokens;
 }
 
-// Encodes many lines before they are taken in order.
+// Encodes the next lines, if there are many, before they are taken in order.
 static tarn_status encode_ahead(tarn_translator *t, const char *const *lines, const size_t *lengths, size_t count) {
-  enum { MANY = 64, TOGETHER = 16 };  // lines
+  enum { MANY = 64, TOGETHER = 16 };
   const int threads = tarn__threads();
   t->ready_count = 0;
   if (count < MANY || threads < 2) return TARN_STATUS_OK;
-  TARN_TRY(tarn__grow(&t->ready, &t->ready_capacity, count, sizeof *t->ready));
+  TARN_TRY(tarn__grow(&t->ready, &t->ready_capacity, SLICE, sizeof *t->ready));
   const size_t encoders = t->encoder_count;
   TARN_TRY(tarn__grow(&t->encoders, &t->encoder_count, (size_t)threads, sizeof *t->encoders));
   if (t->encoder_count > encoders)
@@ -168,14 +173,15 @@ static tarn_status take(tarn_translator *t, const tarn__ready_line *line) {
 tarn_status tarn__translate_encode_lines(tarn_translator *t, tarn_translate_result *results, const char *const *lines,
                                          const size_t *lengths, size_t count, int64_t *sentences) {
   size_t tokens = 0;
-  TARN_TRY(encode_ahead(t, lines, lengths, count));
   *sentences = 0;
   t->prefix_count = 0;
   t->offsets[0] = 0;
   for (size_t i = 0; i < count; i++) {
+    const size_t at = i % SLICE;
+    if (at == 0) TARN_TRY(encode_ahead(t, lines + i, lengths + i, count - i < SLICE ? count - i : SLICE));
     results[i] = (tarn_translate_result){.number = t->before + (int64_t)i + 1};
     const tarn__columns parts = tarn__translate_split(&t->options, lines[i], lengths[i]);
-    tarn_status status = is_ready(t, i) ? take(t, &t->ready[i]) : encode(t, lines[i], parts.length);
+    tarn_status status = is_ready(t, at) ? take(t, &t->ready[at]) : encode(t, lines[i], parts.length);
     if (status == TARN_STATUS_OK) status = finish(t, &results[i]);
     if (status == TARN_STATUS_OK) status = tarn__translate_add(t, t->line_ids.data, t->line_ids.count, &tokens);
     if (status == TARN_STATUS_OK && results[i].source_tokens) {

@@ -39,8 +39,8 @@ struct tarn_translator {
   size_t prefix_ids_capacity, prefix_offsets_capacity, prefix_count;
   tarn_vocab_ids whole;  // a prefix and what follows
   tarn__repaired repaired;
-  tarn__ready_line *ready;              // [ready_count] the first lines of the call
-  struct tarn__line_encoder *encoders;  // [encoder_count] of each thread
+  tarn__ready_line *ready;              // [ready_count] lines that are taken next; 0: none was encoded ahead
+  struct tarn__line_encoder *encoders;  // [encoder_count] one for each thread, or more
   size_t ready_count, ready_capacity, encoder_count;
   int64_t before;  // lines of the file before this call
   tarn__arena results;

@@ -95,8 +95,8 @@ typedef struct tarn__device_type {
   // Measures the peaks with `threads` threads, in a fraction of a second; NULL: the peaks are unknown. Fails with
   // MEMORY.
   tarn_status (*peaks)(const tarn__device *device, tarn__device_peaks *peaks, int threads) TARN_CHECKED;
-  // What `threads` threads reach at the moment of peaks.flops[F32], in some milliseconds with all interruptions; NULL:
-  // it cannot be measured.
+  // Floating-point operations a second that `threads` threads reach now in the loop of peaks.flops[F32], over a few
+  // milliseconds, interruptions included; NULL: it cannot be measured.
   double (*flops_now)(const tarn__device *device, int threads);
 
   // --- memory

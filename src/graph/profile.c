@@ -119,11 +119,12 @@ static tarn_status record(tarn_profile *p, int entry, tarn__profile_event event,
 }
 
 tarn_status tarn__profile_peaks(tarn_profile *profile, const tarn__device *device, int threads) {
-  if (!profile || profile->peaks_known || !device->type->peaks) return TARN_STATUS_OK;
-  TARN_TRY(device->type->peaks(device, &profile->peaks, threads));
-  profile->peaks_known = true;
+  if (!profile) return TARN_STATUS_OK;
   profile->device = device;
   profile->threads = threads;
+  if (profile->peaks_known || !device->type->peaks) return TARN_STATUS_OK;
+  TARN_TRY(device->type->peaks(device, &profile->peaks, threads));
+  profile->peaks_known = true;
   return TARN_STATUS_OK;
 }
 

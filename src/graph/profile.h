@@ -52,7 +52,7 @@ typedef struct tarn__profile_event {
 } tarn__profile_event;
 _Static_assert(sizeof(tarn__profile_event) == 40, "tarn/plan.h tells the bytes of an event");
 
-// At least so far apart are samples of the device's rate.
+// The least time between two samples of the device's rate, in seconds.
 #define TARN__PROFILE_SAMPLE_SECONDS 0.2
 
 enum { TARN__PROFILE_BUCKETS = 1024, TARN__PROFILE_EVENTS = 1 << 18 };

@@ -35,6 +35,7 @@ END
 translate <lines.de >plain.en
 [ "$(wc -l <plain.en)" -eq 43 ] || fail "43 lines give $(wc -l <plain.en)"
 translate --profile trace.json <lines.de | cmp - plain.en || fail "measuring changes the translation"
+grep -Eq '^available +[0-9]+ % of the peak of fp32, by samples between the steps$' summary.txt && grep -Eq '^limit .* of what was available$' summary.txt || fail "no samples: $(cat summary.txt)"
 grep -Eq '^beam search +outside ' summary.txt || fail "no profile: $(cat summary.txt)"
 grep -q '"name":"attention_rows".*"ph":"X"' trace.json || fail "no trace: $(head -c 500 trace.json)"
 translate <lines.de >plain.en
@@ -69,6 +70,12 @@ cmp -s many1.en many2.en || fail "many lines: other translations with two thread
 grep -q '^invalid UTF-8 replaced in: 2 lines$' summary.txt && grep -q '^truncated to .*: 2 lines$' summary.txt || fail "counts: $(cat summary.txt)"
 refuse 1 "many.de: line 86: invalid UTF-8 at byte 5 of the line" "$TARN" translate run --threads 2 --strict --input many.de --output no.en
 refuse 1 "many.de: line 87: " "$TARN" translate run --threads 2 --overlong refuse --input many.de --output no.en
+
+sed 's/$/\tMy/' many.de >columns.txt
+for threads in 1 2; do
+  "$TARN" translate run --threads $threads --beam 1 --prefixes --input columns.txt --output prefix$threads.en 2>summary.txt || fail "prefixes: $(cat summary.txt)"
+done
+cmp -s prefix1.en prefix2.en && grep -q '^My ' prefix2.en || fail "many lines with prefixes: other translations with two threads"
 
 # Penalties and prefixes of the target; under sanitizers one of them, and one measure of risk below: unit tests have the others.
 penalties=("--repetition-penalty 1.5" "--no-repeat-ngram 2" "--presence-penalty 1" "--beam 4 --groups 2 --diversity-penalty 1") risks=(bleu chrf)

@@ -419,10 +419,11 @@ static void samples_the_rate(void **state) {
   tarn__profile_start(profile);
   tarn__profile_leave_out(profile);
   for (int unit = 0; unit < 3; unit++) {
-    const double at = tarn__profile_clock(profile), since = at - profile->sample_end;
-    assert_int_equal(tarn__profile_unit(profile, "unit", at), TARN_STATUS_OK);
+    const double before = profile->sample_end;
+    assert_int_equal(tarn__profile_unit(profile, "unit", tarn__profile_clock(profile)), TARN_STATUS_OK);
     // The last one is too early, unless this process had to wait.
-    if (unit < 2 || since < TARN__PROFILE_SAMPLE_SECONDS / 2) assert_int_equal(rates_asked, unit > 0);
+    if (unit < 2 || tarn__profile_clock(profile) - before < TARN__PROFILE_SAMPLE_SECONDS)
+      assert_int_equal(rates_asked, unit > 0);
   }
   tarn__profile_stop(profile);
   const double all = tarn__profile_clock(profile) - begin;
@@ -440,7 +441,7 @@ static void measures_the_processor(void **state) {
   assert_true(peaks.flops[TARN__F32] > 1e6 && peaks.flops[TARN__BF16] > 1e6 && peaks.bytes > 1e6);
   assert_true(peaks.flops[TARN__F64] == 0.0 && peaks.flops[TARN__I32] == 0.0);
   const double now = tarn__device_cpu.type->flops_now(&tarn__device_cpu, 1);
-  assert_true(now > 1e6 && now < 2 * peaks.flops[TARN__F32]);  // a processor may get faster between the two
+  assert_true(now > 1e6 && now < 10 * peaks.flops[TARN__F32]);  // the peak may have been disturbed
 }
 
 int main(void) {
