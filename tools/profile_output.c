@@ -117,6 +117,8 @@ int profile_output(const cli_command *command, tarn_profile *profile, const char
   tarn_profile_summary summary;
   tarn_status status = tarn_profile_sum(profile, &summary);
   int printed = CLI_OK;
+  // What failed before it began has its line; a table of nothing would hide it.
+  if (status == TARN_STATUS_OK && summary.seconds <= 0) return CLI_OK;
   if (status == TARN_STATUS_OK && stream && json) printed = print_json(command, stream, &summary);
   if (status == TARN_STATUS_OK && stream && !json) print_text(stream, &summary);
   if (status == TARN_STATUS_OK && printed == CLI_OK) status = tarn_profile_write_trace(profile, path);

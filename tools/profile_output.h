@@ -13,6 +13,7 @@
   "peaks), write a trace for chrome://tracing to FILE"
 
 // Prints the table (json: one object on one line; stream NULL: nothing) and writes the trace. Returns the exit code.
+// Nothing is printed or written of what did not begin.
 int profile_output(const cli_command *command, tarn_profile *profile, const char *path, FILE *stream, bool json);
 
 #endif

@@ -7,6 +7,8 @@ set -euo pipefail
 grep -Eq "^parameters .* trained, .* frozen; sharing saves [0-9.]+ M more \(layers [0-9.]+ M, embeddings [0-9.]+ M\)$" out.txt || fail "dry run: $(cat out.txt)"
 grep -q "^memory .* MB" out.txt || fail "dry run: $(cat out.txt)"
 refuse 2 "dry run" "$TARN" train model.yaml --dry-run --profile trace.json
+refuse 1 "none.model: there is no such file" "$TARN" train model.yaml --run none --set data.vocab=none.model --profile none.json
+[ ! -s out.txt ] && [ ! -e none.json ] || fail "a profile of a training that did not begin: $(cat out.txt)"
 "$TARN" train model.yaml --run run --set train.average=2 --profile trace.json >out.txt
 grep -Eq '^linear +encoder L1? +forward +[0-9]+ +[0-9.]+ +[0-9.]+%( +[0-9.]+){5} +-?[0-9.]+$' out.txt || fail "no profile: $(cat out.txt)"
 grep -Eq '^update +embeddings +backward +59 ' out.txt || fail "the profile lacks the updates: $(cat out.txt)"
