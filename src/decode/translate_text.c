@@ -1,4 +1,4 @@
-// Translation of lines of text: tokenization, translation of ids, detokenization.
+// Translation of lines of text, whose tokens translate_encode.c makes, up to the detokenized result.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
