@@ -150,6 +150,9 @@ done
 tail -n 2 out.txt | grep -q '^12 of 12 runs are finished' || fail "not all are finished: $(cat out.txt)"
 
 at "all is finished"
+# A job writes its last lines after the run's result, which the command waits for.
+no_job_left() { [ -z "$(squeue -h)" ]; }
+within_two_minutes no_job_left || fail "jobs are left: $(squeue)"
 # Each run finished once; killed ones have the bits of an undisturbed local run.
 for run in jobs/*/seed-*; do
   name=${run#jobs/}
@@ -168,4 +171,4 @@ done
 # Nothing is left to do, and no job is pending.
 "$TARN" sweep --output jobs --launcher slurm --interval 0.5 >again.txt || fail "again: $(cat again.txt)"
 [ "$(grep -c '^skipped' again.txt)" -eq 12 ] || fail "again: $(cat again.txt)"
-[ -z "$(squeue -h)" ] || fail "jobs are left: $(squeue)"
+no_job_left || fail "jobs are left: $(squeue)"
