@@ -63,16 +63,20 @@ static tarn_status place_of(char folder[PATH_MAX], const char **last, const char
   return tarn__path_join(folder, *below || !*data ? data : "", *below || !*data ? below : data);
 }
 
-static tarn_status take_files(tarn_recipe *recipe, tarn_recipe_need *need, const char *folder, const names *n) {
+static tarn_status take_files(tarn_recipe *recipe, tarn_recipe_need *need, const char *folder, const char *choice,
+                              const names *n) {
   void *memory;
-  TARN_TRY(tarn__arena_alloc(&recipe->memory->arena, &memory, n->count, sizeof(char *)));
-  const char **files = memory;
+  TARN_TRY(tarn__arena_alloc(&recipe->memory->arena, &memory, 2 * n->count, sizeof(char *)));
+  const char **files = memory, **links = files + n->count, *slash = strrchr(choice, '/');
+  const int below = slash ? (int)(slash + 1 - choice) : 0;
   for (size_t i = 0; i < n->count; i++) {
     char path[PATH_MAX], real[PATH_MAX];
     TARN_TRY(tarn__path_join(path, folder, n->items[i]));
     TARN_TRY(tarn__recipe_text(recipe, &files[i], "%s", realpath(path, real) ? real : path));
+    TARN_TRY(tarn__recipe_text(recipe, &links[i], TARN_RECIPE_INPUTS "/%.*s%s", below, choice, n->items[i]));
   }
   need->files = files;
+  need->links = links;
   need->file_count = n->count;
   return TARN_STATUS_OK;
 }
@@ -86,7 +90,7 @@ static tarn_status find_choice(tarn_recipe *recipe, tarn_recipe_need *need, cons
   if (status == TARN_STATUS_OK && n.full)
     status =
         tarn__fail(TARN_STATUS_USAGE, "data.%s: %s has more than %d files %s", need->name, folder, MOST_FILES, last);
-  if (status == TARN_STATUS_OK && n.count > 0) status = take_files(recipe, need, folder, &n);
+  if (status == TARN_STATUS_OK && n.count > 0) status = take_files(recipe, need, folder, choice, &n);
   close_names(&n);
   return status;
 }
@@ -161,8 +165,8 @@ static tarn_status read_need(tarn_recipe *recipe, tarn_recipe_need *need, const 
     void *memory;
     TARN_TRY(tarn__arena_alloc(&recipe->memory->arena, &memory, 1, sizeof(char *)));
     const char **placeholder = memory;
-    TARN_TRY(tarn__recipe_text(recipe, placeholder, "DATA/%s", choices[0]->text));
-    need->files = placeholder;  // for the commands that are shown
+    TARN_TRY(tarn__recipe_text(recipe, placeholder, TARN_RECIPE_INPUTS "/%s", choices[0]->text));
+    need->links = placeholder;  // for the commands that are shown
   }
   recipe->missing += need->file_count == 0;
   return tarn__recipe_text(recipe, &need->choices, "%s", text);
@@ -207,7 +211,7 @@ tarn_status tarn__recipe_resolve(const tarn_recipe *recipe, const tarn__yaml_nod
     const tarn_recipe_need *need = &recipe->needs[i];
     known[i] = need->name;
     if (strcmp(need->name, name) != 0) continue;
-    *files = need->files;
+    *files = need->links;
     *count = need->file_count > 0 ? need->file_count : 1;
     if (!folder) return TARN_STATUS_OK;
     void *memory;
@@ -215,8 +219,8 @@ tarn_status tarn__recipe_resolve(const tarn_recipe *recipe, const tarn__yaml_nod
     const char **path = memory;
     *files = path;
     *count = 1;
-    return tarn__recipe_text(recipe, path, "%.*s", (int)(strrchr(need->files[0], '/') - need->files[0]),
-                             need->files[0]);
+    return tarn__recipe_text(recipe, path, "%.*s", (int)(strrchr(need->links[0], '/') - need->links[0]),
+                             need->links[0]);
   }
   return tarn__sweep_unknown_word(node, "name of data", name, known, recipe->need_count);
 }

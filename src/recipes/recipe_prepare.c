@@ -28,15 +28,20 @@
 // Seconds between two looks at a step's process.
 static const double LOOK = 0.02;
 
-const char *const tarn__recipe_own[] = {TARN__RECIPE_STATE, TARN_RECIPE_SWEEP,
-                                        TARN_RECIPE_MODEL,  TARN_RECIPE_COPY,
-                                        TARN_RECIPE_SCORE,  ERRORS,
-                                        TARN_RECIPE_RUNS,   NULL};
+const char *const tarn__recipe_own[] = {TARN__RECIPE_STATE,
+                                        TARN_RECIPE_SWEEP,
+                                        TARN_RECIPE_MODEL,
+                                        TARN_RECIPE_COPY,
+                                        TARN_RECIPE_SCORE,
+                                        TARN_RECIPE_INPUTS,
+                                        ERRORS,
+                                        TARN_RECIPE_RUNS,
+                                        NULL};
 
 typedef struct preparing {
   const tarn_recipe *recipe;
   const tarn_recipe_running *running;
-  json_t *data;   // {path: {"bytes", "changed", "hash"}} of all files needed
+  json_t *data;   // {link: {"bytes", "changed", "hash"}} of all files needed
   json_t *steps;  // [[word, ...]] done
   int64_t seeds;  // the most that were asked for
 } preparing;
@@ -73,7 +78,7 @@ static tarn_status describe_data(json_t **out, const tarn_recipe *recipe) {
       struct stat info;
       json_t *name = NULL;
       TARN_REQUIRE(stat(path, &info) == 0, IO, "%s: %s", path, strerror(errno));
-      TARN_TRY(new_text(&name, path));
+      TARN_TRY(new_text(&name, recipe->needs[i].links[k]));
       json_t *entry = json_pack("{s:I, s:I}", "bytes", (json_int_t)info.st_size, "changed", (json_int_t)info.st_mtime);
       const int failed = json_object_set_new(*out, json_string_value(name), entry);
       json_decref(name);
@@ -84,9 +89,9 @@ static tarn_status describe_data(json_t **out, const tarn_recipe *recipe) {
 }
 
 // What is known of a file: that of another list, or NULL.
-static tarn_status find_file(json_t **entry, const json_t *data, const char *path) {
+static tarn_status find_file(json_t **entry, const json_t *data, const char *link) {
   json_t *name;
-  TARN_TRY(new_text(&name, path));
+  TARN_TRY(new_text(&name, link));
   *entry = json_object_get(data, json_string_value(name));
   json_decref(name);
   return TARN_STATUS_OK;
@@ -122,11 +127,11 @@ static tarn_status are_data_same(bool *same, const preparing *p, const json_t *b
   *same = json_object_size(p->data) == json_object_size(before);
   for (size_t i = 0; i < p->recipe->need_count; i++) {
     for (size_t k = 0; *same && k < p->recipe->needs[i].file_count; k++) {
-      const char *path = p->recipe->needs[i].files[k];
+      const tarn_recipe_need *need = &p->recipe->needs[i];
       json_t *entry, *known;
-      TARN_TRY(find_file(&entry, p->data, path));
-      TARN_TRY(find_file(&known, before, path));
-      TARN_TRY(is_file_same(same, entry, known, path));
+      TARN_TRY(find_file(&entry, p->data, need->links[k]));
+      TARN_TRY(find_file(&known, before, need->links[k]));
+      TARN_TRY(is_file_same(same, entry, known, need->files[k]));
     }
   }
   return TARN_STATUS_OK;
@@ -136,9 +141,10 @@ static tarn_status are_data_same(bool *same, const preparing *p, const json_t *b
 static tarn_status hash_data(const preparing *p) {
   for (size_t i = 0; i < p->recipe->need_count; i++) {
     for (size_t k = 0; k < p->recipe->needs[i].file_count; k++) {
+      const tarn_recipe_need *need = &p->recipe->needs[i];
       json_t *entry;
-      TARN_TRY(find_file(&entry, p->data, p->recipe->needs[i].files[k]));
-      if (!json_object_get(entry, "hash")) TARN_TRY(add_hash(entry, p->recipe->needs[i].files[k]));
+      TARN_TRY(find_file(&entry, p->data, need->links[k]));
+      if (!json_object_get(entry, "hash")) TARN_TRY(add_hash(entry, need->files[k]));
     }
   }
   return TARN_STATUS_OK;
@@ -346,8 +352,14 @@ static tarn_status begin(preparing *p) {
   TARN_TRY(check_folder());
   TARN_TRY(check_made(p->recipe));
   TARN_TRY(describe_data(&p->data, p->recipe));
-  TARN_TRY(read_state(p));
-  return json_array_size(p->steps) < p->recipe->step_count ? TARN_STATUS_OK : tarn__recipe_check_runs(p->recipe);
+  return read_state(p);
+}
+
+static bool is_done(const preparing *p) { return json_array_size(p->steps) >= p->recipe->step_count; }
+
+static tarn_status check(preparing *p) {
+  TARN_TRY(begin(p));
+  return is_done(p) ? tarn__recipe_check_runs(p->recipe) : TARN_STATUS_OK;
 }
 
 bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
@@ -355,7 +367,7 @@ bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
   bool prepared = recipe->missing == 0 && tarn__file_exists(TARN__RECIPE_STATE) &&
                   tarn__file_exists(TARN_RECIPE_SWEEP) && describe_data(&p.data, recipe) == TARN_STATUS_OK &&
                   read_state(&p) == TARN_STATUS_OK;
-  prepared = prepared && json_array_size(p.steps) >= recipe->step_count;
+  prepared = prepared && is_done(&p);
   json_decref(p.data);
   json_decref(p.steps);
   return prepared;
@@ -364,8 +376,12 @@ bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
 static tarn_status run_all(preparing *p) {
   TARN_TRY(begin(p));
   const size_t done = json_array_size(p->steps);
+  // The same data may be elsewhere now, and the check of the runs reads them. What is refused changes no other file.
+  if (done > 0) TARN_TRY(tarn__recipe_link_data(p->recipe));
+  if (is_done(p)) TARN_TRY(tarn__recipe_check_runs(p->recipe));
   TARN_TRY(hash_data(p));
-  TARN_TRY(write_state(p));  // before the first step, so that the folder is known to be a recipe's
+  TARN_TRY(write_state(p));  // before the first file, so that the folder is known to be a recipe's
+  TARN_TRY(tarn__recipe_link_data(p->recipe));
   for (size_t i = 0; i < p->recipe->step_count; i++) {
     if (i < done)
       tell(p, TARN_RECIPE_EVENT_SKIPPED, i, 0);
@@ -385,7 +401,7 @@ tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_run
   TARN_TRY(check_data(recipe));
   TARN_TRY(check_folder());  // before a lock is left in it
   tarn_status status = p.running->only_check ? TARN_STATUS_OK : tarn__lock(&lock, LOCK);
-  if (status == TARN_STATUS_OK) status = p.running->only_check ? begin(&p) : run_all(&p);
+  if (status == TARN_STATUS_OK) status = p.running->only_check ? check(&p) : run_all(&p);
   tarn__unlock(&lock);
   json_decref(p.data);
   json_decref(p.steps);

@@ -1,4 +1,5 @@
-// The contents of a recipe, for the files that share it: recipe_open.c, recipe_needs.c, recipe_steps.c, recipe_sweep.c,
+// The contents of a recipe, for the files that share it: recipe_open.c, recipe_needs.c, recipe_links.c,
+// recipe_steps.c, recipe_sweep.c,
 // recipe_prepare.c, recipe_score.c.
 #ifndef TARN_RECIPES_RECIPE_SPEC_H
 #define TARN_RECIPES_RECIPE_SPEC_H
@@ -34,13 +35,16 @@ bool tarn__recipe_is_below(const char *path);
 
 // Reads the key `data` and looks for the files. recipe_needs.c.
 tarn_status tarn__recipe_read_needs(tarn_recipe *recipe) TARN_CHECKED;
-// What "$NAME" or "$NAME/", the folder of its files, stands for: *files are the paths. Fails with USAGE for another
+// What "$NAME" or "$NAME/", the folder of its files, stands for: *files are the links. Fails with USAGE for another
 // name.
 tarn_status tarn__recipe_resolve(const tarn_recipe *recipe, const tarn__yaml_node *node, const char *text,
                                  const char *const **files, size_t *count) TARN_CHECKED;
 // The same for a value that is one path: a need, or a path below the current folder.
 tarn_status tarn__recipe_path(const tarn_recipe *recipe, const tarn__yaml_node *node, const char *text,
                               const char **path) TARN_CHECKED;
+
+// Makes the links to the data in the current folder. recipe_links.c.
+tarn_status tarn__recipe_link_data(const tarn_recipe *recipe) TARN_CHECKED;
 
 // Reads a list of steps, for a seed (0: none). recipe_steps.c.
 tarn_status tarn__recipe_read_steps(tarn_recipe *recipe, const char *key, int64_t seed) TARN_CHECKED;

@@ -199,24 +199,17 @@ static tarn_status fail_sweep(const tarn_recipe *recipe, tarn_status status, con
   return tarn__fail(status, "%s: in its %s: %s", origin, TARN_RECIPE_SWEEP, message);
 }
 
-// Whether a file of the description is one that the recipe may name: below the folder, needed, or given by --set.
+// Whether a file of the description is one that the recipe may name: below the folder, where the links to the data are
+// too, or given by --set.
 static bool may_read(const tarn_recipe *recipe, const char *path) {
   if (!path || tarn__recipe_is_below(path)) return true;
   for (size_t i = 0; i < recipe->change_count; i++)
     if (strstr(strchr(recipe->change[i], '='), path)) return true;
-  for (size_t i = 0; i < recipe->need_count; i++) {
-    for (size_t k = 0; k < recipe->needs[i].file_count; k++) {
-      const char *file = recipe->needs[i].files[k], *slash = strrchr(file, '/');
-      const size_t length = strlen(path);
-      if (strcmp(file, path) == 0) return true;
-      if (slash && (size_t)(slash - file) == length && strncmp(file, path, length) == 0) return true;
-    }
-  }
   return false;
 }
 
 static tarn_status check_paths(const tarn_recipe *recipe, const tarn_config *config, const char *origin) {
-  static const char refusal[] = "%s: %s: \"%s\" is neither below the output folder nor one of the files of data";
+  static const char refusal[] = "%s: %s: \"%s\" is not below the output folder; a file of data is named by $NAME";
   const struct {
     const char *key, *path;
   } paths[] = {{"data.vocab", config->data.vocab},

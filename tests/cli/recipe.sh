@@ -11,7 +11,7 @@ grep -q '^sst2 .*accuracy *0.8162 ± 0.0048 (3 seeds)' list.txt && grep -q '^mul
 grep -q '^wmt-like .*not measured' list.txt || fail "a score that nobody measured: $(cat list.txt)"
 "$TARN" recipe list --json | grep -q '{"recipes":\[{"name":"babylm",.*"parameters":53' || fail "list --json"
 "$TARN" recipe show multi30k >copy.yaml || fail "show"
-grep -q '^#   tarn vocab --type bpe --size 10000 --output data/multi30k/vocab.model DATA/train.de DATA/train.en$' copy.yaml || fail "no commands: $(cat copy.yaml)"
+grep -q '^#   tarn vocab --type bpe --size 10000 --output data/multi30k/vocab.model inputs/train.de inputs/train.en$' copy.yaml || fail "no commands: $(cat copy.yaml)"
 sed -i '/^expected:/,/^  from:/d' copy.yaml
 printf 'expected: { mean: 42.38, deviation: 0.03, seeds: 3, from: a test }\n' >>copy.yaml
 "$TARN" recipe show ./copy.yaml | grep -q '^# test BLEU expected: 42.38 ± 0.03 (3 seeds)' || fail "what is shown is no recipe"
@@ -96,6 +96,34 @@ tr a-m b-n <kept.de >corpus/train.de
 refuse 2 'from other data' own --output moved --seeds 2 --quiet
 cp kept.de corpus/train.de
 
+# The same data elsewhere, also with another time, are the same: nothing is done again, and the links lead there.
+mkdir -p elsewhere && mv corpus elsewhere/corpus && touch -d '2021-01-01' elsewhere/corpus/*
+stamp=$(stat -c %y%i moved/data/*.tarn moved/runs/own/seed-*/*.safetensors | sort)
+"$TARN" recipe run ./own.yaml --data elsewhere/corpus --output moved --seeds 2 --dry-run >out.txt || fail "dry run of moved data: $(cat out.txt)"
+"$TARN" recipe run ./own.yaml --data elsewhere/corpus --output moved --seeds 2 >out.txt || fail "moved data: $(cat out.txt)"
+[ "$(grep -c 'done before' out.txt)" -eq 3 ] || fail "steps are done again: $(cat out.txt)"
+[ "$(readlink moved/inputs/train.de)" = "$PWD/elsewhere/corpus/train.de" ] || fail "the links: $(ls -lR moved/inputs)"
+[ "$(ls -A moved/inputs)" = "$(printf '%s\n' train.de train.en valid.de valid.en)" ] || fail "other links: $(ls -A moved/inputs)"
+[ "$(stat -c %y%i moved/data/*.tarn moved/runs/own/seed-*/*.safetensors | sort)" = "$stamp" ] || fail "files were made again"
+mv elsewhere/corpus corpus
+
+# Until a step is done, other data may be given; a link of the first attempt does not stay in a folder that a step may read whole.
+mkdir kept second && for name in x y z; do echo $name >kept/$name.tsv; done && echo y >second/y.tsv
+cat >links.yaml <<'END'
+task: none
+summary: a test
+data: { text: "*.tsv" }
+prepare: [vocab: { type: whitespace, size: 10, output: data/a, files: $text }]
+each_seed: [series forecast: { json: "{seed}.json", files: [data/a, data/b] }]
+score: nrmse
+END
+"$TARN" recipe run ./links.yaml --data kept --output linked --quiet 2>/dev/null && fail "no series"
+[ "$(ls linked/inputs)" = "$(printf '%s\n' x.tsv y.tsv z.tsv)" ] || fail "links: $(ls linked/inputs)"
+jq '.steps = []' linked/prepared.json >less && mv less linked/prepared.json
+"$TARN" recipe run ./links.yaml --data second --output linked --quiet 2>/dev/null && fail "no series"
+[ "$(ls linked/inputs)" = y.tsv ] || fail "links: $(ls linked/inputs)"
+[ "$(readlink linked/inputs/y.tsv)" = "$PWD/second/y.tsv" ] || fail "links: $(ls -l linked/inputs)"
+
 # Other data, other steps and other settings are not mixed into a folder.
 cp -r corpus changed
 echo 'Ein Hund.' >>changed/train.de
@@ -177,7 +205,7 @@ bad 'bad.yaml:16: score: test.bleu needs the key test' 's/valid.nll/test.bleu/'
 bad 'bad.yaml:9: output: "data/.vocab" is no path for a step' 's|data/vocab, files|data/.vocab, files|'
 bad 'bad.yaml:9: output: "runs/vocab" is no path for a step' 's|data/vocab, files|runs/vocab, files|'
 bad '"data/train" is written twice' 's|output: data/valid|output: data/train|'
-bad 'data.train: "/etc/passwd" is neither below the output folder nor' 's|train.clip_norm: 1|data.train: /etc/passwd|'
+bad 'data.train: "/etc/passwd" is not below the output folder; a file of data is named by' 's|train.clip_norm: 1|data.train: /etc/passwd|'
 bad 'bad.yaml:2: a text of a recipe is one line' 's|a test|"a \\e[2J test"|'
 bad 'in its sweep.yaml: .*unknown key in test "sorce"' 's|^score|test: { sorce: a }\nscore|'
 cp own.yaml null.yaml && "$TARN" recipe show null.yaml >out.txt || fail "a recipe called null"

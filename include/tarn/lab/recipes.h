@@ -37,6 +37,9 @@ extern "C" {
 #define TARN_RECIPE_MODEL "model.yaml"
 #define TARN_RECIPE_SWEEP "sweep.yaml"
 #define TARN_RECIPE_RUNS "runs"
+// Its folder of links to the data: commands, description and test name them by these, as inputs/train.de, so that all
+// of them stay the same when the data are moved.
+#define TARN_RECIPE_INPUTS "inputs"
 // The result, by tarn_recipe_score():
 //   {"recipe", "score", "values": {SEED: value}, "mean", "deviation", "expected": {"mean", "deviation", "seeds", "low",
 //    "high"}, "within", "changed": [KEY=VALUE]}
@@ -59,14 +62,15 @@ typedef struct tarn_recipe_options {
 typedef struct tarn_recipe_need {
   const char *name;          // by which steps name it
   const char *choices;       // "train.de or train.de.gz": paths below a data folder, of which one must exist
-  const char *const *files;  // (file_count) found, sorted; a choice with * may be several files
+  const char *const *files;  // (file_count) found, as absolute paths, sorted; a choice with * may be several files
   size_t file_count;         // 0: missing
+  const char *const *links;  // (file_count, 1 if missing) TARN_RECIPE_INPUTS/ and the path below the data folder
   const char *near;          // of a missing one, an existing file of a similar name; NULL: none
 } tarn_recipe_need;
 
 // A command of the program.
 typedef struct tarn_recipe_step {
-  const char *const *words;  // (word_count) "vocab", "--size", "10000", ...; with DATA/ before files that are missing
+  const char *const *words;  // (word_count) "vocab", "--size", "10000", ..., "inputs/train.de"
   size_t word_count;
   const char *const *made;  // (made_count) files and prefixes of files that it writes, below the current folder
   size_t made_count;
