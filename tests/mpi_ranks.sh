@@ -11,6 +11,8 @@ done
 # Allow root, as tests in a container run as root. Ranks use loopback only, as many as requested, on any cores.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl_base_warn_component_unused=0 HYDRA_IFACE=lo
+# Open MPI makes and removes a folder in /tmp that all its jobs of a user share; one that starts meanwhile fails.
+export OMPI_MCA_orte_tmpdir_base=$PWD
 # Leaks of MPI itself at its end are not ours.
 export LSAN_OPTIONS="${LSAN_OPTIONS:-}:detect_leaks=0" ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 

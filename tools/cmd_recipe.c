@@ -109,7 +109,7 @@ static int list(int argc, char **argv) {
 static void print_recipe(const tarn_recipe *recipe, const char *given) {
   char name[RECIPE_SCORE_TEXT], expected[RECIPE_EXPECTED_TEXT];
   fputs(recipe->text, stdout);
-  printf("\n# %s expected: %s\n# It runs, in the output folder, where inputs/ are links to the data:\n",
+  printf("\n# %s expected: %s\n# It runs, in the output folder, where inputs/ has links to the data:\n",
          recipe_score_name(name, recipe), recipe_expected(expected, recipe));
   recipe_print_steps(stdout, recipe, "#   ");
   if (recipe->model) {
@@ -125,11 +125,12 @@ static int show(int argc, char **argv) {
   tarn_recipe *recipe = NULL;
   tarn_recipe_options options;
   tarn_recipe_default(&options);
-  const cli_option table[] = {{"data", CLI_LIST, &data, "DIR",
-                               "folder with the data, whose paths are then in the commands; may be repeated", 0, 0},
-                              {"model", CLI_FLAG, &model, NULL, "print the description of the model instead", 0, 0},
-                              {"json", CLI_FLAG, &json, NULL, "print what is needed and done as JSON", 0, 0},
-                              {0}};
+  const cli_option table[] = {
+      {"data", CLI_LIST, &data, "DIR",
+       "folder with the data: the commands then have the names found there; may be repeated", 0, 0},
+      {"model", CLI_FLAG, &model, NULL, "print the description of the model instead", 0, 0},
+      {"json", CLI_FLAG, &json, NULL, "print what is needed and done as JSON", 0, 0},
+      {0}};
   int code = cli_parse(&SHOW, table, argc, argv, &names, 1, 1);
   if (code < 0) {
     options.recipe = names.items[0];
@@ -297,7 +298,7 @@ static int announce(const running *r) {
     printf("%s: %s\n%s\n", recipe->name, recipe->task, recipe->summary);
     recipe_print_data(recipe);
     if (r->dry_run) {
-      printf("commands (inputs/ are links to the data):\n");
+      printf("commands (inputs/ has links to the data):\n");
       recipe_print_steps(stdout, recipe, "  ");
     }
     recipe_print_expected(recipe);
@@ -350,7 +351,7 @@ static int run_recipe(running *r) {
   if (code == CLI_OK && r->entered) code = prepare(r, true);
   if (code != CLI_OK) return code;
   // Behind a preparation the data are known, and a run that has begun has its log.
-  const bool prepared = access(TARN_RECIPE_SWEEP, F_OK) == 0;
+  const bool prepared = r->entered && tarn_recipe_is_prepared(r->recipe);
   code = forecast(r);
   if (code != CLI_OK || r->dry_run) return code;
   code = prepare(r, false);

@@ -124,9 +124,13 @@ static json_t *needs_json(const tarn_recipe *recipe) {
   json_t *needs = json_object();
   for (size_t i = 0; i < recipe->need_count; i++) {
     const tarn_recipe_need *need = &recipe->needs[i];
-    json_t *files = json_array();
-    for (size_t k = 0; k < need->file_count; k++) json_array_append_new(files, json_output_text(need->files[k]));
-    json_object_set_new(needs, need->name, json_pack("{s:s, s:o}", "choices", need->choices, "files", files));
+    json_t *files = json_array(), *links = json_array();
+    for (size_t k = 0; k < need->file_count; k++) {
+      json_array_append_new(files, json_output_text(need->files[k]));
+      json_array_append_new(links, json_output_text(need->links[k]));
+    }
+    json_object_set_new(needs, need->name,
+                        json_pack("{s:s, s:o, s:o}", "choices", need->choices, "files", files, "links", links));
   }
   return needs;
 }

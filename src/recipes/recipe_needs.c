@@ -13,6 +13,7 @@
 #include "recipes/recipe_spec.h"
 #include "sweep/spec.h"
 #include "tarn/text.h"
+#include "text/tokenizer_json.h"
 
 enum { MOST_NEEDS = 64, MOST_CHOICES = 16, MOST_FILES = 4096 };
 
@@ -63,6 +64,13 @@ static tarn_status place_of(char folder[PATH_MAX], const char **last, const char
   return tarn__path_join(folder, *below || !*data ? data : "", *below || !*data ? below : data);
 }
 
+// Two other names could have the same one in the list of data.
+static bool is_text(const char *name) {
+  char repaired[3 * NAME_MAX + 1];
+  tarn_text_repair(repaired, name);
+  return strcmp(repaired, name) == 0;
+}
+
 static tarn_status take_files(tarn_recipe *recipe, tarn_recipe_need *need, const char *folder, const char *choice,
                               const names *n) {
   void *memory;
@@ -71,10 +79,15 @@ static tarn_status take_files(tarn_recipe *recipe, tarn_recipe_need *need, const
   const int below = slash ? (int)(slash + 1 - choice) : 0;
   for (size_t i = 0; i < n->count; i++) {
     char path[PATH_MAX], real[PATH_MAX];
+    TARN_REQUIRE(is_text(n->items[i]), USAGE, "data.%s: the name of a file in %s is not valid UTF-8", need->name,
+                 *folder ? folder : ".");
     TARN_TRY(tarn__path_join(path, folder, n->items[i]));
     TARN_TRY(tarn__recipe_text(recipe, &files[i], "%s", realpath(path, real) ? real : path));
     TARN_TRY(tarn__recipe_text(recipe, &links[i], TARN_RECIPE_INPUTS "/%.*s%s", below, choice, n->items[i]));
   }
+  char settings[PATH_MAX];
+  TARN_TRY(tarn__path_join(settings, folder, TARN__TOKENIZER_SETTINGS));
+  recipe->memory->settings[need - recipe->memory->needs] = tarn__file_exists(settings);
   need->files = files;
   need->links = links;
   need->file_count = n->count;
@@ -122,12 +135,24 @@ static tarn_status find_near(tarn_recipe *recipe, tarn_recipe_need *need, const 
   return status;
 }
 
+// Whether a part of a path is hidden, ".", or empty: the links to the data have none of these.
+static bool has_odd_part(const char *path) {
+  for (const char *part = path; part; part = strchr(part, '/')) {
+    part += *part == '/';
+    if (*part == '.' || *part == '/' || *part == '\0') return true;
+  }
+  return false;
+}
+
 static tarn_status check_choice(const tarn__yaml_node *node, const char *key) {
   char shown[TARN__YAML_SHOWN];
   if (node->type != TARN__YAML_SCALAR || tarn__yaml_is_empty(node))
     return tarn__yaml_fail(node, "data.%s: expected a path below the data folder, or a list of such paths", key);
   if (!tarn__recipe_is_below(node->text))
     return tarn__yaml_fail(node, "data.%s: \"%s\" is no path below the data folder", key,
+                           tarn__yaml_show(shown, node->text));
+  if (has_odd_part(node->text))
+    return tarn__yaml_fail(node, "data.%s: \"%s\" has a part that is hidden, \".\" or empty", key,
                            tarn__yaml_show(shown, node->text));
   const char *slash = strrchr(node->text, '/'), *star = strpbrk(node->text, "*?[");
   if (star && slash && star < slash)
@@ -191,6 +216,8 @@ tarn_status tarn__recipe_read_needs(tarn_recipe *recipe) {
     return tarn__yaml_fail(map, "data: expected a name for each file needed, with its path");
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, MOST_NEEDS, sizeof *m->needs));
   m->needs = memory;
+  TARN_TRY(tarn__arena_alloc(&m->arena, &memory, MOST_NEEDS, sizeof *m->settings));
+  m->settings = memory;
   recipe->needs = m->needs;
   for (const tarn__yaml_node *entry = map->first; entry; entry = entry->next) {
     if (recipe->need_count == MOST_NEEDS) return tarn__yaml_fail(entry, "data: more than %d names", MOST_NEEDS);

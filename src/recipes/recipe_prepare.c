@@ -109,17 +109,19 @@ static tarn_status add_hash(json_t *entry, const char *path) {
   return TARN_STATUS_OK;
 }
 
-// Whether a file is the one of an earlier list: its bytes are read only if its time is another, as that of a copy is.
-static tarn_status is_file_same(bool *same, json_t *entry, const json_t *before, const char *path) {
+// Whether a file is the one of an earlier list. Its bytes are read if its time is another, as that of a copy is, or if
+// it was elsewhere.
+static tarn_status is_file_same(bool *same, json_t *entry, const json_t *before, const tarn_recipe_need *need,
+                                size_t file) {
   *same = have_same(entry, before, "bytes");
   if (!*same) return TARN_STATUS_OK;
   json_t *hash = json_object_get(before, "hash");
-  *same = have_same(entry, before, "changed");
-  if (*same && hash)
+  const bool trusted = have_same(entry, before, "changed") && tarn__recipe_leads_to_data(need, file);
+  if (trusted && hash)
     TARN_REQUIRE(json_object_set(entry, "hash", hash) == 0, MEMORY, "not enough memory for the list of data");
-  if (*same || !hash) return TARN_STATUS_OK;
-  TARN_TRY(add_hash(entry, path));
-  *same = have_same(entry, before, "hash");
+  if (trusted) return TARN_STATUS_OK;
+  TARN_TRY(add_hash(entry, need->files[file]));
+  *same = hash && have_same(entry, before, "hash");
   return TARN_STATUS_OK;
 }
 
@@ -131,7 +133,7 @@ static tarn_status are_data_same(bool *same, const preparing *p, const json_t *b
       json_t *entry, *known;
       TARN_TRY(find_file(&entry, p->data, need->links[k]));
       TARN_TRY(find_file(&known, before, need->links[k]));
-      TARN_TRY(is_file_same(same, entry, known, need->files[k]));
+      TARN_TRY(is_file_same(same, entry, known, need, k));
     }
   }
   return TARN_STATUS_OK;
@@ -171,6 +173,16 @@ static tarn_status describe_step(json_t **out, const tarn_recipe_step *step) {
   return status;
 }
 
+// Earlier versions listed the data by their absolute paths.
+static bool has_paths(json_t *data) {
+  const char *link;
+  json_t *entry;
+  json_object_foreach(data, link, entry) {
+    if (*link == '/') return true;
+  }
+  return false;
+}
+
 // The file of this folder, if it is that of the same data and steps.
 static tarn_status read_state(preparing *p) {
   json_t *state;
@@ -182,11 +194,16 @@ static tarn_status read_state(preparing *p) {
   p->steps = json_incref(json_object_get(state, "steps"));
   p->seeds = json_integer_value(json_object_get(state, "seeds"));
   const bool valid = json_is_array(p->steps);
+  json_t *data = json_object_get(state, "data");
+  const bool old = has_paths(data);
   bool same = true;
-  const tarn_status status =
-      json_array_size(p->steps) > 0 ? are_data_same(&same, p, json_object_get(state, "data")) : TARN_STATUS_OK;
+  const tarn_status status = json_array_size(p->steps) > 0 ? are_data_same(&same, p, data) : TARN_STATUS_OK;
   json_decref(state);
   TARN_TRY(status);
+  TARN_REQUIRE(
+      same || !old, USAGE,
+      "this folder was made by an earlier version of tarn, which had no links to the data; give another output "
+      "folder");
   TARN_REQUIRE(valid, DATA, "%s is damaged; give another output folder, or remove this one", TARN__RECIPE_STATE);
   TARN_REQUIRE(same, USAGE,
                "this folder was prepared from other data, or they have changed since; give another output folder, or "
@@ -357,16 +374,17 @@ static tarn_status begin(preparing *p) {
 
 static bool is_done(const preparing *p) { return json_array_size(p->steps) >= p->recipe->step_count; }
 
+// The runs are checked through the links to the data, so not if these have moved.
 static tarn_status check(preparing *p) {
   TARN_TRY(begin(p));
-  return is_done(p) ? tarn__recipe_check_runs(p->recipe) : TARN_STATUS_OK;
+  return is_done(p) && tarn__recipe_is_linked(p->recipe) ? tarn__recipe_check_runs(p->recipe) : TARN_STATUS_OK;
 }
 
-bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
+bool tarn_recipe_is_prepared(const tarn_recipe *recipe) {
   preparing p = {.recipe = recipe};
-  bool prepared = recipe->missing == 0 && tarn__file_exists(TARN__RECIPE_STATE) &&
-                  tarn__file_exists(TARN_RECIPE_SWEEP) && describe_data(&p.data, recipe) == TARN_STATUS_OK &&
-                  read_state(&p) == TARN_STATUS_OK;
+  bool prepared = recipe->missing == 0 && tarn__recipe_is_linked(recipe) && tarn__file_exists(TARN__RECIPE_STATE) &&
+                  (!recipe->model || tarn__file_exists(TARN_RECIPE_SWEEP)) &&
+                  describe_data(&p.data, recipe) == TARN_STATUS_OK && read_state(&p) == TARN_STATUS_OK;
   prepared = prepared && is_done(&p);
   json_decref(p.data);
   json_decref(p.steps);
@@ -376,7 +394,7 @@ bool tarn__recipe_is_prepared(const tarn_recipe *recipe) {
 static tarn_status run_all(preparing *p) {
   TARN_TRY(begin(p));
   const size_t done = json_array_size(p->steps);
-  // The same data may be elsewhere now, and the check of the runs reads them. What is refused changes no other file.
+  // The same data may be elsewhere now, and the check of the runs reads them.
   if (done > 0) TARN_TRY(tarn__recipe_link_data(p->recipe));
   if (is_done(p)) TARN_TRY(tarn__recipe_check_runs(p->recipe));
   TARN_TRY(hash_data(p));

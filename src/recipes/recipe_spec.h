@@ -1,6 +1,5 @@
-// The contents of a recipe, for the files that share it: recipe_open.c, recipe_needs.c, recipe_links.c,
-// recipe_steps.c, recipe_sweep.c,
-// recipe_prepare.c, recipe_score.c.
+// The contents of a recipe, for the files that share it: recipe_open.c, recipe_needs.c, recipe_links.c, recipe_steps.c,
+// recipe_sweep.c, recipe_prepare.c, recipe_score.c.
 #ifndef TARN_RECIPES_RECIPE_SPEC_H
 #define TARN_RECIPES_RECIPE_SPEC_H
 
@@ -14,6 +13,7 @@ struct tarn__recipe_memory {
   tarn__yaml_node *root;
   const tarn_recipe_options *options;  // while it is opened
   tarn_recipe_need *needs;             // the writable form of the public lists
+  bool *settings;                      // (need_count) whether tokenizer_config.json is beside the files of a need
   tarn_recipe_step *steps;
   size_t step_capacity;
   int64_t vocabulary;  // tokens, before it is made; 0: not given
@@ -43,8 +43,12 @@ tarn_status tarn__recipe_resolve(const tarn_recipe *recipe, const tarn__yaml_nod
 tarn_status tarn__recipe_path(const tarn_recipe *recipe, const tarn__yaml_node *node, const char *text,
                               const char **path) TARN_CHECKED;
 
-// Makes the links to the data in the current folder. recipe_links.c.
+// Makes the links to the data in the current folder. Fails with USAGE, and touches nothing, if other files are in their
+// place. recipe_links.c.
 tarn_status tarn__recipe_link_data(const tarn_recipe *recipe) TARN_CHECKED;
+// Whether the link to a file of a need is there and leads to it; and whether all do.
+bool tarn__recipe_leads_to_data(const tarn_recipe_need *need, size_t file);
+bool tarn__recipe_is_linked(const tarn_recipe *recipe);
 
 // Reads a list of steps, for a seed (0: none). recipe_steps.c.
 tarn_status tarn__recipe_read_steps(tarn_recipe *recipe, const char *key, int64_t seed) TARN_CHECKED;
@@ -58,9 +62,6 @@ tarn_status tarn__recipe_write_sweep(tarn_recipe *recipe) TARN_CHECKED;
 tarn_status tarn__recipe_check_description(const tarn_recipe *recipe, const char *origin) TARN_CHECKED;
 // Whether the runs in the current folder, if there are any, are those of this sweep.
 tarn_status tarn__recipe_check_runs(const tarn_recipe *recipe) TARN_CHECKED;
-
-// Whether the current folder has all that the steps make, of the same data. recipe_prepare.c.
-bool tarn__recipe_is_prepared(const tarn_recipe *recipe);
 
 // The file that lists the steps that are done.
 #define TARN__RECIPE_STATE "prepared.json"

@@ -6,6 +6,7 @@
 
 #include "recipes/recipe_spec.h"
 #include "sweep/spec.h"
+#include "text/tokenizer_json.h"
 
 enum { MOST_WORDS = 1000, MOST_STEPS = 10000, MOST_OPTIONS = 24, MOST_MADE = 4 };
 
@@ -220,6 +221,41 @@ static tarn_status take_inputs(writing *w, const tarn__yaml_node *node) {
   return TARN_STATUS_OK;
 }
 
+// The length of the folder of a need's links.
+static size_t folder_of(const tarn_recipe_need *need) {
+  return (size_t)(strrchr(need->links[0], '/') - need->links[0]);
+}
+
+// Whether a path is the first file of a need, or their folder.
+static bool is_of(const tarn_recipe_need *need, const char *path) {
+  const size_t length = folder_of(need);
+  return strcmp(path, need->links[0]) == 0 || (strlen(path) == length && strncmp(path, need->links[0], length) == 0);
+}
+
+static bool has_file(const tarn_recipe *recipe, const tarn_recipe_need *beside, const char *name) {
+  const size_t length = folder_of(beside) + 1;
+  for (size_t i = 0; i < recipe->need_count; i++) {
+    const char *link = recipe->needs[i].links[0];
+    if (strncmp(link, beside->links[0], length) == 0 && strcmp(link + length, name) == 0) return true;
+  }
+  return false;
+}
+
+// Some imports read the settings of a tokenizer beside its file, and make another vocabulary without them. Among the
+// links these are found only if `data` names them.
+static tarn_status check_settings(const writing *w, const tarn__yaml_node *node, const char *path) {
+  const tarn_recipe *recipe = w->recipe;
+  if (strcmp(node->key, "import-tokenizer") != 0 && strcmp(node->key, "import-wordpiece") != 0) return TARN_STATUS_OK;
+  for (size_t i = 0; i < recipe->need_count; i++) {
+    const tarn_recipe_need *need = &recipe->needs[i];
+    const bool beside = need->file_count > 0 && recipe->memory->settings[i] && is_of(need, path);
+    if (beside && !has_file(recipe, need, TARN__TOKENIZER_SETTINGS))
+      return tarn__yaml_fail(node, "%s: beside %s is %s, which changes the vocabulary: data needs a name for it too",
+                             node->key, node->text, TARN__TOKENIZER_SETTINGS);
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status take_option(writing *w, const option *o, const tarn__yaml_node *node) {
   const char *word, *value;
   char shown[TARN__YAML_SHOWN];
@@ -244,6 +280,7 @@ static tarn_status take_option(writing *w, const option *o, const tarn__yaml_nod
       TARN_TRY(take_text(w, node, node->key, &value));
       if (o->kind == INPUT || !tarn__yaml_get(w->map, "table"))
         TARN_TRY(tarn__recipe_path(w->recipe, node, value, &value));
+      TARN_TRY(check_settings(w, node, value));
       break;
     case VALUE:
       TARN_TRY(take_text(w, node, node->key, &value));

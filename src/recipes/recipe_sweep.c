@@ -285,7 +285,7 @@ tarn_status tarn__recipe_check_runs(const tarn_recipe *recipe) {
 
 static tarn_status predict(const tarn_recipe *recipe, tarn_plan *plan, tarn_duration *duration, const char *run,
                            const tarn_train_options *training) {
-  const bool prepared = run && tarn__recipe_is_prepared(recipe);
+  const bool prepared = run && tarn_recipe_is_prepared(recipe);
   const int64_t tokens = prepared ? 0 : recipe->memory->vocabulary;
   TARN_REQUIRE(prepared || tokens > 0, UNSUPPORTED,
                "the recipe %s has no key vocabulary, so memory and time are predicted when the data are prepared",

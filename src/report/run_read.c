@@ -164,16 +164,18 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   return TARN_STATUS_OK;
 }
 
-// A relative path of a test is relative to the working directory of the test: the current one, or one above the run.
+// A relative path of a test is relative to the working directory of the test: one above the run, or the current one.
+// The current one is second, since there may be files of the same names of another experiment.
 static tarn_status find_test_file(const char **path, const tarn_results_run *run, tarn__arena *arena) {
   char folder[PATH_MAX];
   char candidate[PATH_MAX];
   char *copy;
-  if (!*path || **path == '/' || tarn__file_exists(*path) || !realpath(run->path, folder)) return TARN_STATUS_OK;
+  if (!*path || **path == '/' || !realpath(run->path, folder)) return TARN_STATUS_OK;
   for (char *slash; (slash = strrchr(folder, '/')) && slash != folder;) {
     *slash = '\0';
     TARN_TRY(tarn__path_join(candidate, folder, *path));
     if (!tarn__file_exists(candidate)) continue;
+    if (tarn__file_same(candidate, *path)) return TARN_STATUS_OK;  // the shorter path is better to read
     TARN_TRY(tarn__arena_strdup(arena, &copy, candidate));
     *path = copy;
     return TARN_STATUS_OK;

@@ -156,6 +156,22 @@ static void use_tarn_recipe_prepare(void) {
   assert_int_equal(chdir(".."), 0);
 }
 
+static void use_tarn_recipe_is_prepared(void) {
+  static const char *const here[] = {".."};
+  const tarn_recipe_running running = {.program = TARN_PROGRAM};
+  mkdir("prepared", 0777);
+  assert_int_equal(chdir("prepared"), 0);
+  tarn_recipe *recipe = opened("../own.yaml", here);
+  assert_false(tarn_recipe_is_prepared(recipe));
+  works(tarn_recipe_prepare(recipe, &running));
+  assert_true(tarn_recipe_is_prepared(recipe));
+  assert_string_equal(recipe->needs[0].links[0], TARN_RECIPE_INPUTS "/rows.csv");
+  assert_int_equal(unlink(TARN_RECIPE_INPUTS "/rows.csv"), 0);
+  assert_false(tarn_recipe_is_prepared(recipe));
+  tarn_recipe_close(&recipe);
+  assert_int_equal(chdir(".."), 0);
+}
+
 static void use_tarn_recipe_score(void) {
   tarn_recipe_result result;
   tarn_recipe *recipe = opened("./own.yaml", NULL);
@@ -194,8 +210,9 @@ static void use_tarn_recipe_interval(void) {
 int main(void) {
   static const char *const headers[] = {"lab/recipes.h", NULL};
   static const api_use uses[] = {
-      USE(tarn_recipe_name), USE(tarn_recipe_default), USE(tarn_recipe_open),  USE(tarn_recipe_close),
-      USE(tarn_recipe_plan), USE(tarn_recipe_prepare), USE(tarn_recipe_score), USE(tarn_recipe_interval),
+      USE(tarn_recipe_name),    USE(tarn_recipe_default), USE(tarn_recipe_open),
+      USE(tarn_recipe_close),   USE(tarn_recipe_plan),    USE(tarn_recipe_is_prepared),
+      USE(tarn_recipe_prepare), USE(tarn_recipe_score),   USE(tarn_recipe_interval),
   };
   return api_main(headers, uses, sizeof uses / sizeof *uses, open_all, sandbox_close);
 }

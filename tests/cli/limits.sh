@@ -47,5 +47,6 @@ grep -Eq "^tarn: computing frozen weights  [0-9]+ %  .* operations/s" error.txt 
 # On a terminal the progress line is removed at the end, and nothing follows it.
 command -v script >/dev/null || exit 0
 script -qec "'$TARN' export --dense wide dense.safetensors --progress" /dev/null >screen.txt || fail "$(cat screen.txt)"
-tr '\r' '\n' <screen.txt | grep -aq 'computing frozen weights' || fail "no progress: $(cat -v screen.txt)"
-tr '\r' '\n' <screen.txt | grep -aq $'^\033\\[Ktarn export: took wide/' || fail "what is behind: $(cat -v screen.txt)"
+tr '\r' '\n' <screen.txt >lines.txt
+grep -aq 'computing frozen weights' lines.txt || fail "no progress: $(cat -v screen.txt)"
+grep -aq $'^\033\\[Ktarn export: took wide/' lines.txt || fail "what is behind: $(cat -v screen.txt)"

@@ -49,6 +49,7 @@ for kind in "${kinds[@]}"; do
   kill -KILL "$victim"
   within_two_minutes gone $launcher || fail "$kind: it goes on without a rank"
   ! wait $launcher || fail "$kind: a training whose rank was killed ends well"
+  within_two_minutes no_ranks || fail "$kind: ranks are left"
   ours killed.txt
   [ "$(grep -vc '^tarn: rank' ours.txt)" -eq 0 ] || fail "$kind: $(cat killed.txt)"
   if [ "$kind" = openmpi ] || [ -s ours.txt ]; then
@@ -57,7 +58,7 @@ for kind in "${kinds[@]}"; do
   loads "$kind-killed"
 
   # Stopped: the others wait for the stated time, and no longer.
-  TARN_RANK_TIMEOUT=3 launch 2 train --resume "$kind-killed" >halted.txt 2>&1 &
+  TARN_RANK_TIMEOUT=8 launch 2 train --resume "$kind-killed" >halted.txt 2>&1 &
   launcher=$!
   lines=$(wc -l <"$kind-killed/log.jsonl")
   further() { [ "$(wc -l <"$kind-killed/log.jsonl")" -ge $((lines + 2)) ]; }
@@ -66,7 +67,7 @@ for kind in "${kinds[@]}"; do
   kill -STOP "$victim"
   within_two_minutes gone $launcher || fail "$kind: it waits for a rank that is halted"
   ! wait $launcher || fail "$kind: a training whose rank was halted ends well"
-  one_line halted.txt "rank 1 on $host has given no sign of life for 3 s: it was halted"
+  one_line halted.txt "rank 1 on $host has given no sign of life for 8 s: it was halted"
   within_two_minutes no_ranks || fail "$kind: ranks are left"
   loads "$kind-killed"
 done

@@ -16,7 +16,7 @@ in_window() {
 widest() { awk '{ if (length($0) > most) most = length($0) } END { print most }' "$@"; }
 
 # Runs until several lines have appeared, ten per second, on a machine of any speed.
-sed -i 's/max_updates: 60/max_updates: 0, max_minutes: 0.01/; s/every: 20,/every: 1000000,/' model.yaml
+sed -i 's/max_updates: 60/max_updates: 0, max_minutes: 0.03/; s/every: 20,/every: 1000000,/' model.yaml
 in_window 100 "'$TARN' train model.yaml --run wide"
 grep -Eq '^update [0-9]+  loss [0-9.]+  (at least )?[0-9]+ s left  [0-9]+ tokens/s  lr [0-9.e-]+$' lines.txt ||
   fail "a wide window: $(cat lines.txt)"

@@ -112,7 +112,8 @@ within_two_minutes no_workers || fail "processes outlive the queue: $(workers)"
 before=$(find results -name result.json | wc -l)
 "$TARN" sweep --queue results/* --output out --commit >stopped.txt 2>error.txt &
 pid=$!
-within_two_minutes recorded $((before + 1)) || fail "it does not go on: $(cat stopped.txt error.txt)"
+further() { recorded $((before + 1)) || gone $pid; }
+within_two_minutes further || fail "it does not go on: $(cat stopped.txt error.txt)"
 kill -TERM $pid 2>/dev/null || true
 got=0
 wait $pid || got=$?

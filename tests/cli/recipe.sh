@@ -97,15 +97,41 @@ refuse 2 'from other data' own --output moved --seeds 2 --quiet
 cp kept.de corpus/train.de
 
 # The same data elsewhere, also with another time, are the same: nothing is done again, and the links lead there.
-mkdir -p elsewhere && mv corpus elsewhere/corpus && touch -d '2021-01-01' elsewhere/corpus/*
+mkdir elsewhere && mv corpus elsewhere/corpus && touch -d '2021-01-01' elsewhere/corpus/*
+there() { "$TARN" recipe run ./own.yaml --data elsewhere/corpus --output moved "$@"; }
 stamp=$(stat -c %y%i moved/data/*.tarn moved/runs/own/seed-*/*.safetensors | sort)
-"$TARN" recipe run ./own.yaml --data elsewhere/corpus --output moved --seeds 2 --dry-run >out.txt || fail "dry run of moved data: $(cat out.txt)"
-"$TARN" recipe run ./own.yaml --data elsewhere/corpus --output moved --seeds 2 >out.txt || fail "moved data: $(cat out.txt)"
+there --seeds 2 --dry-run >out.txt || fail "dry run of moved data: $(cat out.txt)"
+there --seeds 2 >out.txt || fail "moved data: $(cat out.txt)"
 [ "$(grep -c 'done before' out.txt)" -eq 3 ] || fail "steps are done again: $(cat out.txt)"
 [ "$(readlink moved/inputs/train.de)" = "$PWD/elsewhere/corpus/train.de" ] || fail "the links: $(ls -lR moved/inputs)"
 [ "$(ls -A moved/inputs)" = "$(printf '%s\n' train.de train.en valid.de valid.en)" ] || fail "other links: $(ls -A moved/inputs)"
 [ "$(stat -c %y%i moved/data/*.tarn moved/runs/own/seed-*/*.safetensors | sort)" = "$stamp" ] || fail "files were made again"
+# Other bytes of the same size and time are other data, if they are elsewhere.
+cp -a elsewhere/corpus imitated && tr a-m b-n <kept.de >imitated/train.de && touch -r elsewhere/corpus/train.de imitated/train.de
+refuse 2 'from other data' "$TARN" recipe run ./own.yaml --data imitated --output moved --seeds 2 --quiet
+# With a test and a validation that read the data: only prepared, before the first run; and with more seeds.
+sed -e '/^set:/d; s/^seeds:.*/seeds: 1/; s/^score:.*/score: test.bleu/; /^expected/d' own.yaml >tested.yaml
+printf 'set: { data.valid_reference: $valid.en, train.max_updates: 10 }\ntest: { source: $valid.de, reference: $valid.en, beam: 1 }\n' >>tested.yaml
+tested() { "$TARN" recipe run ./tested.yaml --output tested "$@"; }
+tested --data elsewhere/corpus --quiet || fail "a recipe with a test"
 mv elsewhere/corpus corpus
+mv tested/runs kept.runs
+tested --data corpus --dry-run >out.txt || fail "prepared, no run, moved data: $(cat out.txt)"
+mv kept.runs tested/runs
+tested --data corpus --dry-run --seeds 2 >out.txt || fail "more seeds, moved data: $(cat out.txt)"
+tested --data corpus --seeds 2 >out.txt || fail "more seeds, moved data: $(cat out.txt)"
+grep -q '^test BLEU: .* over 2 seeds' out.txt || fail "more seeds: $(cat out.txt)"
+# References are looked for above the run, also in the folder of another experiment.
+mkdir -p third/inputs && cp corpus/valid.de third/inputs/valid.en
+(cd third && "$TARN" compare ../tested/runs >out.txt) || fail "compare in another folder: $(cat third/out.txt)"
+# What is not a link is no link of ours.
+cp -rL tested copied
+refuse 2 'inputs/train.de is not a link to the data: move inputs elsewhere' "$TARN" recipe run ./tested.yaml --output copied --data corpus --seeds 2 --quiet
+mv copied/inputs own.inputs && ln -s ../own.inputs copied/inputs && ln -s /nowhere own.inputs/other
+refuse 2 'inputs is not the folder of links' "$TARN" recipe run ./tested.yaml --output copied --data corpus --seeds 2 --quiet
+rm copied/inputs
+"$TARN" recipe run ./tested.yaml --output copied --data own.inputs --seeds 2 --quiet || fail "data that were copied with the folder"
+[ -L own.inputs/other ] || fail "a file outside the folder was removed"
 
 # Until a step is done, other data may be given; a link of the first attempt does not stay in a folder that a step may read whole.
 mkdir kept second && for name in x y z; do echo $name >kept/$name.tsv; done && echo y >second/y.tsv
@@ -192,6 +218,7 @@ bad 'bad.yaml:9: output: "/tmp/x" is no path below' 's|data/vocab, files|/tmp/x,
 bad 'bad.yaml:9: "/etc/passwd" is neither the $NAME of data nor' 's|\[$train.de|[/etc/passwd|'
 bad 'bad.yaml:9: "--import-gpt2=/" is neither' 's|\[$train.de|[--import-gpt2=/|'
 bad 'bad.yaml:5: data.train.en: "a/../../b" is no path below the data folder' 's|train.en: train.en|train.en: a/../../b|'
+bad 'bad.yaml:5: data.train.en: "./train.en" has a part that is hidden' 's|train.en: train.en|train.en: ./train.en|'
 bad 'bad.yaml:13: model: "../tiny.yaml" is no path below' 's|model: tiny|model: ../tiny|'
 sed 's|model: tiny|model: gone|' own.yaml >bad.yaml
 refuse 1 'bad.yaml:13: model: gone.yaml: cannot read' "$TARN" recipe show bad.yaml
@@ -208,6 +235,14 @@ bad '"data/train" is written twice' 's|output: data/valid|output: data/train|'
 bad 'data.train: "/etc/passwd" is not below the output folder; a file of data is named by' 's|train.clip_norm: 1|data.train: /etc/passwd|'
 bad 'bad.yaml:2: a text of a recipe is one line' 's|a test|"a \\e[2J test"|'
 bad 'in its sweep.yaml: .*unknown key in test "sorce"' 's|^score|test: { sorce: a }\nscore|'
+# What an import reads beside its file is named too, or another vocabulary would be made without a word.
+mkdir bert && printf '[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\nein\n' >bert/vocab.txt && echo '{"do_lower_case": false}' >bert/tokenizer_config.json
+sed -e 's|^  train.de:.*|  train.de: vocab.txt|; s|^  - vocab:.*|  - vocab: { import-wordpiece: $train.de, output: data/vocab }|' own.yaml >bad.yaml
+refuse 2 'bad.yaml:9: import-wordpiece: beside $train.de is tokenizer_config.json' "$TARN" recipe show bad.yaml --data bert
+sed -i 's|\$train.de, output: data/vocab|$train.de/, output: data/vocab|' bad.yaml
+refuse 2 'bad.yaml:9: import-wordpiece: beside $train.de/ is tokenizer_config.json' "$TARN" recipe show bad.yaml --data bert
+sed 's|^  train.en:.*|  train.en: tokenizer_config.json|' bad.yaml >named.yaml
+"$TARN" recipe show named.yaml --data bert >out.txt || fail "settings that are named"
 cp own.yaml null.yaml && "$TARN" recipe show null.yaml >out.txt || fail "a recipe called null"
 sed 's/: "runs.{seed}.json"/: runs\/out.json/' series.yaml >bad.yaml
 refuse 2 'bad.yaml:7: json: "runs/out.json" needs {seed}' "$TARN" recipe show bad.yaml

@@ -195,11 +195,17 @@ is '[.error.type, .error.code]' '["invalid_request_error","invalid_api_key"]'
 with() {  # TOKEN: the code
   curl -s -D head.txt -o answer.json -w '%{http_code}' -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d '{"prompt": "a"}' "$url/v1/completions"
 }
-[ "$(with key) $(with key) $(with key) $(with other)" = '200 200 429 200' ] || fail "rates: $(cat answer.json)"
+# Two at once, one more every 30 s: on a busy machine these requests may take that long.
+rated() {
+  local begun=$SECONDS codes
+  codes="$(with key) $(with key) $(with key) $(with other) $(with key)"
+  [ $((SECONDS - begun)) -lt 25 ] || return 0
+  [ "$codes" = '200 200 429 200 429' ] || fail "rates: $codes $(cat answer.json)"
+  is '[.error.type, .error.code]' '["rate_limit_error","rate_limit_exceeded"]'
+  grep -qiE '^Retry-After: ([1-9]|[12][0-9]|30|31).$' head.txt || fail "when to try again: $(cat head.txt)"
+}
+rated
 [ "$(with oth)" = 401 ] || fail "a part of a token is enough"
-[ "$(with key)" = 429 ] || fail "the rate of a token: $(cat answer.json)"
-is '[.error.type, .error.code]' '["rate_limit_error","rate_limit_exceeded"]'
-grep -qiE '^Retry-After: ([1-9]|[12][0-9]|30|31).$' head.txt || fail "when to try again: $(cat head.txt)"
 [ "$(curl -s -o answer.json -w '%{http_code}' -H 'Authorization: Bearer key' "$url/v1/models")" = 200 ] || fail "the list of models has a rate"
 stop
 # A rate below 1 is one request after another, however long that takes.

@@ -76,8 +76,9 @@ submitted() { wc -l <fake/sbatch.log; }
 # All existing tasks end at the same time.
 set_states() { ls fake/tasks | sed "s/$/ $1/" >fake/.ended && mv fake/.ended fake/ended; }
 release() { rm -f fake/hold; local task; for task in fake/tasks/*_*; do grep -q PENDING "$task" && bin/task "$(basename "$task")" & done; }
-# Tasks that were ended may still write output.
-fresh() { until rm -rf fake 2>/dev/null; do sleep 0.1; done; mkdir -p fake/tasks; }
+all_ended() { ! grep -q RUNNING fake/tasks/*_* 2>/dev/null; }
+# A sweep ends with the results of its runs, its tasks later. Those that were ended may still write output.
+fresh() { within_two_minutes all_ended || fail "tasks run for ever"; until rm -rf fake 2>/dev/null; do sleep 0.1; done; mkdir -p fake/tasks; }
 
 cat >sweep.yaml <<'END'
 base: model.yaml
@@ -115,7 +116,6 @@ for run in here/*/seed-*; do
   cmp "$run/test.hyp" "there/${run#here/}/test.hyp"
   [ "$(cat fake/101_*.log | grep -c "^started   $(basename "$(dirname "$run")") seed ${run##*-} ")" -eq 1 ] || fail "$run was not begun once"
 done
-all_ended() { ! grep -q RUNNING fake/tasks/*_*; }
 within_two_minutes all_ended || fail "tasks run for ever"
 slurm --output there >out.txt || fail "again: $(cat out.txt)"
 [ "$(grep -c '^skipped' out.txt)" -eq 4 ] && [ "$(submitted)" -eq 1 ] || fail "submitted again: $(cat out.txt)"

@@ -36,8 +36,8 @@ for kind in "${kinds[@]}"; do
     fi
     [ $killed = yes ] || { [ $code -eq 0 ] || fail "$kind: it ends by itself: $(cat error.txt)"; continue; }
     kills=$((kills + 1))
-    left() { ! for r in 0 1 2; do rank_process $r; done | grep -q .; }
-    within_two_minutes left || fail "$kind: ranks outlive the launcher"
+    none_left() { ! { rank_process 0 || rank_process 1 || rank_process 2; } >/dev/null; }
+    within_two_minutes none_left || fail "$kind: ranks outlive the launcher"
     for file in killed/*.safetensors; do
       [ ! -e "$file" ] || "$TARN" inspect "$file" >out.txt || fail "$kind: $file cannot be read after a kill of rank $rank"
     done

@@ -263,8 +263,8 @@ def test_an_interrupt_is_raised_at_once(trained: tarn.Trained, corpus: Path) -> 
     lines = (corpus / "train.de").read_text().splitlines()
     with trained.open(threads=1) as run:
         expected = run.translate(lines[:3], beam=8)
-        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             run.translate(lines * 200, beam=8)
         assert run.translate(lines[:3], beam=8) == expected
 

@@ -253,7 +253,7 @@ static void a_lost_claim_is_noticed(void **state) {
 static void contend(const int gate[2], const int told[2], const int end[2]) {
   char byte = 0;
   tarn__claim *claim = NULL;
-  tarn__claim_seconds.settle = 0.5;
+  tarn__claim_seconds.settle = 1;  // halted between two looks for longer, a process would be mistaken
   close(gate[1]);
   close(end[1]);
   (void)!read(gate[0], &byte, 1);

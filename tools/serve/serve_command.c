@@ -24,11 +24,9 @@ static void allow_files(int64_t connections) {
   (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// Prints one line on standard output for programs that wait for it, and notes for the user on standard error.
+// Prints notes for the user on standard error, and then one line on standard output for programs that wait for it.
 static void say_started(const cli_command *command, const serve_options *options, const serve_socket *listener,
                         const serve_set *set, int tokens) {
-  printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
-  fflush(stdout);
   for (size_t m = 0; m < set->offers.count; m++) {
     const serve_offer *offer = &set->offers.items[m];
     fprintf(stderr, "tarn %s: %s:", command->name, set->models[m].found.path);
@@ -43,6 +41,8 @@ static void say_started(const cli_command *command, const serve_options *options
     fprintf(stderr,
             "tarn %s: warning: anyone who can reach %s may use the model: no token is required (--token-file)\n",
             command->name, listener->name);
+  printf("http%s://%s/\n", options->certificate ? "s" : "", listener->name);
+  fflush(stdout);
 }
 
 // With less, there would be no memory for connections and for the answers that report it: the thread of libmicrohttpd,

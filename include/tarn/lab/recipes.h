@@ -62,7 +62,7 @@ typedef struct tarn_recipe_options {
 typedef struct tarn_recipe_need {
   const char *name;          // by which steps name it
   const char *choices;       // "train.de or train.de.gz": paths below a data folder, of which one must exist
-  const char *const *files;  // (file_count) found, as absolute paths, sorted; a choice with * may be several files
+  const char *const *files;  // (file_count) found, without links in their paths, sorted; several for a choice with *
   size_t file_count;         // 0: missing
   const char *const *links;  // (file_count, 1 if missing) TARN_RECIPE_INPUTS/ and the path below the data folder
   const char *near;          // of a missing one, an existing file of a similar name; NULL: none
@@ -144,8 +144,12 @@ typedef struct tarn_recipe_running {
 // step that was interrupted begins again. Then writes the other files named above. Fails with USAGE (missing data; the
 // folder has files and no prepared.json; a step would replace data; other steps, other data, more seeds or other
 // settings were used in this folder before), BUSY (another process prepares here), DATA (a step failed; the message is
-// the step's), INTERRUPTED, IO. After USAGE no file has changed.
+// the step's), INTERRUPTED, IO. After USAGE nothing has changed but links to
+// data that were moved.
 TARN_API tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_running *running) TARN_CHECKED;
+
+// Whether the current folder has all that the steps make of these data, and its links lead to them.
+TARN_API bool tarn_recipe_is_prepared(const tarn_recipe *recipe);
 
 typedef struct tarn_recipe_result {
   int64_t seeds[TARN_RECIPE_SEEDS];
