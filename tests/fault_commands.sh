@@ -66,9 +66,10 @@ YAML
   cat >recipe.yaml <<'YAML'
 task: series
 summary: a test
+data: { rows: mg.csv }
 prepare:
   - series generate: { system: mackey-glass, rows: 120, output: data/mg.csv }
-  - series generate: { system: lorenz, rows: 20, output: data/lorenz.csv }
+  - split: { every: 9, header: 1, output: data/few.csv, files: $rows }
 each_seed:
   - series train: { rows: 80, warmup: 10, units: 8, seed: "{seed}", output: "runs/{seed}", files: data/mg.csv }
   - series forecast: { steps: 5, json: "runs/{seed}.json", files: ["runs/{seed}", data/mg.csv] }
@@ -179,8 +180,8 @@ fault_command() {
     report) drive report -- "$TARN" report $i/sweep --output r --resamples 40 ;;
     record) drive record -- "$TARN" record $i/sweep --output r ;;
     recipe)
-      drive recipe --only-first --loads true --again '"$TARN" recipe run ../../../in/recipe.yaml --output r --quiet' \
-        -- "$TARN" recipe run $i/recipe.yaml --output r --quiet ;;
+      drive recipe --only-first --loads true --again '"$TARN" recipe run ../../../in/recipe.yaml --data ../../../in --output r --quiet' \
+        -- "$TARN" recipe run $i/recipe.yaml --data $i --output r --quiet ;;
     blimp) echo old >"$b/j" && drive blimp -- "$TARN" blimp $i/lm-model $i/pairs --threads 1 --quiet --output j ;;
     choices) echo old >"$b/j" && drive choices -- "$TARN" choices $i/lm-model $i/questions --threads 1 --quiet --output j ;;
     generate) echo old >"$b/g" && drive generate -- "$TARN" generate $i/lm-model --prompt ab --top-k 5 --seed 1 --number 2 --max-tokens 4 --threads 1 --output g ;;

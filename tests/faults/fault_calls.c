@@ -192,6 +192,14 @@ FAULT_EXPORT int mkdir(const char *path, mode_t mode) {
   return result;
 }
 
+// Counted with the folders: it makes a name too.
+FAULT_EXPORT int symlink(const char *target, const char *path) {
+  MEET(FAULT_FOLDER, -1);
+  int result = (int)syscall(SYS_symlinkat, target, AT_FDCWD, path);
+  if (result == 0 && fault_is_recorded()) fault_note_name(FAULT_MAKE_LINK, AT_FDCWD, path, AT_FDCWD, target);
+  return result;
+}
+
 // --- maps and threads
 // -------------------------------------------------------------------------------------------------
 

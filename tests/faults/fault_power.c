@@ -36,6 +36,7 @@ typedef struct entries {
 struct node {
   uint64_t inode;
   bool folder;
+  char *target;  // of a symbolic link
   bytes now, disk;
   entries names_now, names_disk;
 };
@@ -137,6 +138,13 @@ static node *read_node(const char *path) {
   struct stat info;
   if (lstat(path, &info) != 0) give_up("%s: %s", path, strerror(errno));
   node *n = add_node(info.st_ino, S_ISDIR(info.st_mode));
+  if (S_ISLNK(info.st_mode)) {
+    char target[PATH_MAX];
+    const ssize_t length = readlink(path, target, sizeof target);
+    if (length < 0) give_up("%s: %s", path, strerror(errno));
+    n->target = strndup(target, (size_t)length);
+    return n;
+  }
   if (!n->folder) {
     size_t size;
     char *data = file_contents(path, &size);
@@ -161,6 +169,7 @@ static node *read_node(const char *path) {
 
 static void forget(void) {
   for (size_t i = 0; i < node_count; i++) {
+    free(nodes[i]->target);
     free(nodes[i]->now.data);
     free(nodes[i]->disk.data);
     free(nodes[i]->names_now.list);
@@ -279,6 +288,13 @@ static void take_record(const fault_record *r, const char *name, const char *oth
     case FAULT_MAKE_FOLDER:
       if (folder_of(name, word)) change_name(name, add_node(0, true), NULL);
       break;
+    case FAULT_MAKE_LINK:
+      if (folder_of(name, word)) {
+        node *n = add_node(0, false);
+        n->target = strdup(other);
+        change_name(name, n, NULL);
+      }
+      break;
     case FAULT_MOVE:
       change_name(other, NULL, name);
       break;
@@ -361,6 +377,10 @@ static void lose_names(void) {
 }
 
 static void write_node(const char *path, node *n) {
+  if (n->target) {
+    if (symlink(n->target, path) != 0) give_up("%s: %s", path, strerror(errno));
+    return;
+  }
   if (!n->folder) {
     file_put(path, n->disk.data ? n->disk.data : "", n->disk.size);
     return;

@@ -68,14 +68,15 @@ typedef struct fault_state {
 
 // The journal: records one after the other, each followed by its two names and its data.
 typedef enum fault_change {
-  FAULT_CREATE,      // name: an empty file, `inode`
-  FAULT_WRITE_AT,    // data at `offset` of `inode`
-  FAULT_TRUNCATE,    // `inode` has `offset` bytes from now on
-  FAULT_SYNC_FILE,   // `inode` is on the disk
-  FAULT_SYNC_NAMES,  // the entries of folder `name` are
-  FAULT_MOVE,        // name to other
-  FAULT_UNLINK,      // name
-  FAULT_MAKE_FOLDER  // name
+  FAULT_CREATE,       // name: an empty file, `inode`
+  FAULT_WRITE_AT,     // data at `offset` of `inode`
+  FAULT_TRUNCATE,     // `inode` has `offset` bytes from now on
+  FAULT_SYNC_FILE,    // `inode` is on the disk
+  FAULT_SYNC_NAMES,   // the entries of folder `name` are
+  FAULT_MOVE,         // name to other
+  FAULT_UNLINK,       // name
+  FAULT_MAKE_FOLDER,  // name
+  FAULT_MAKE_LINK     // name, leading to other
 } fault_change;
 
 typedef struct fault_record {
