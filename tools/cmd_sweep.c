@@ -37,7 +37,7 @@ static const cli_command COMMAND = {
 // Options for actions other than running the sweep, and those of the queue.
 typedef struct wish {
   bool dry_run, watch, cancel, queue, commit;
-  const char *budget;
+  const char *budget, *share;
 } wish;
 
 typedef sweep_view view;
@@ -89,8 +89,8 @@ static int print_plan(const view *shown) {
   size_t reused = 0;
   for (size_t i = 0; i < sweep->run_count; i++) reused += sweep->runs[i].reuse != NULL;
   size_t open = count_state(sweep, TARN_SWEEP_WAITING) + count_state(sweep, TARN_SWEEP_BEGUN) - reused;
-  printf("\n%zu runs, %zu of them to be trained, %lld at a time with %lld threads each\n", sweep->run_count, open,
-         (long long)sweep->parallel, (long long)sweep->threads);
+  printf("\n%zu runs, %zu of them to be trained, %lld at a time with %s each\n", sweep->run_count, open,
+         (long long)sweep->parallel, CLI_COUNT(sweep->threads, "thread"));
   if (sweep->budget_seconds > 0) printf("budget %s of training each: at least ", cli_time(time, sweep->budget_seconds));
   double left = tarn_sweep_training_left(sweep, 0);
   if (left < 0)
@@ -171,6 +171,11 @@ static int print_end(const view *v) {
   if (!v->quiet && !v->json) {
     printf("%zu of %zu runs are finished in %s\n", done, sweep->run_count, sweep->folder);
     if (v->elsewhere && left == 0) printf("compare them with: tarn compare %s\n", sweep->folder);
+    if (sweep->sequential.max_seeds > 0 && left == 0)
+      printf(
+          "further seeds by the sequential design, up to %lld: tarn record %s --output RECORDS/%s, then\n"
+          "tarn sweep --queue RECORDS/%s --output DIR\n",
+          (long long)sweep->sequential.max_seeds, sweep->folder, sweep->name, sweep->name);
   }
   const int code = print_failures(count_state(sweep, TARN_SWEEP_FAILED), sweep->run_count);
   return code != CLI_OK ? code : v->code;
@@ -259,8 +264,8 @@ static int check_options(const tarn_sweep_options *o, const wish *w) {
                      : o->reuse_count  ? "reuse"
                      : o->interval > 0 ? "interval"
                                        : "launcher");
-  if (!w->queue && (w->commit || w->budget))
-    return cli_usage(&COMMAND, "--%s is for --queue", w->commit ? "commit" : "budget");
+  if (!w->queue && (w->commit || w->budget || w->share))
+    return cli_usage(&COMMAND, "--%s is for --queue", w->commit ? "commit" : w->budget ? "budget" : "share");
   if (w->dry_run + w->watch + w->cancel > 1)
     return cli_usage(&COMMAND, "only one of --dry-run, --watch and --cancel can be done");
   if ((w->watch || w->cancel) && o->only)
@@ -268,6 +273,16 @@ static int check_options(const tarn_sweep_options *o, const wish *w) {
   if (o->only && o->launcher == TARN_SWEEP_LAUNCHER_MPI)
     return cli_usage(&COMMAND, "--only is one run, and --launcher mpi deals many");
   return -1;
+}
+
+// "1/2"
+static bool take_share(tarn_queue_options *options, const char *text) {
+  int share = 0, shares = 0, length = 0;
+  if (sscanf(text, "%4d/%4d%n", &share, &shares, &length) != 2 || text[length] || share < 1 || share > shares)
+    return false;
+  options->share = share;
+  options->shares = shares;
+  return true;
 }
 
 static int queue(const cli_list *folders, const tarn_sweep_options *o, const wish *w, const view *v) {
@@ -284,6 +299,8 @@ static int queue(const cli_list *folders, const tarn_sweep_options *o, const wis
   if (w->budget && !tarn_sweep_time_parse(&options.budget, w->budget))
     return cli_usage(&COMMAND, "--budget: expected a time above 0 with its unit, such as 10 min or 1.5 h, not \"%s\"",
                      w->budget);
+  if (w->share && !take_share(&options, w->share))
+    return cli_usage(&COMMAND, "--share: expected I/N with I from 1 to N, such as 1/2, not \"%s\"", w->share);
   return sweep_queue(&COMMAND, &options, w->dry_run, v->json, v->quiet);
 }
 
@@ -331,13 +348,16 @@ int cmd_sweep(int argc, char **argv) {
       {"cancel", CLI_FLAG, &wished.cancel, NULL, "end the sweep's jobs in Slurm; those that run save their state", 0,
        0},
       {"interval", CLI_REAL, &options.interval, "SECONDS",
-       "with --launcher slurm or --watch, time between two looks at jobs and runs (default 10)", 0.1, 86400},
+       "with --launcher slurm or --watch, time between two looks at jobs and runs; 0: 10 s", 0.1, 86400},
       {"queue", CLI_FLAG, &wished.queue, NULL,
        "take folders of records instead of SWEEP.yaml, and run what reduces the variance of their open comparisons "
        "most for its cost",
        0, 0},
       {"budget", CLI_TEXT, &wished.budget, "TIME",
        "with --queue, time it may take, such as \"90 min\" or \"8 h\"; it starts nothing that would end later", 0, 0},
+      {"share", CLI_TEXT, &wished.share, "I/N",
+       "with --queue, on one of N machines that share the folders: take only every Nth run, beginning with the Ith", 0,
+       0},
       {"commit", CLI_FLAG, &wished.commit, NULL, "with --queue, commit a folder to git when a run is recorded in it", 0,
        0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event or look, or one for the dry run", 0, 0},

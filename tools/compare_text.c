@@ -266,7 +266,31 @@ static int digits_of(const printer *p, int measure) {
   return measure < TARN_RESULTS_JUDGED_BEST ? 2 : p->digits;
 }
 
+static void print_sequential_row(text_table *table, const printer *p, size_t row) {
+  char words[TARN_SEQUENTIAL_TEXT];
+  const tarn_sequential_verdict *v = &p->table->sequential[row];
+  const tarn_sequential_design *design = &p->results->sequential;
+  tarn_sequential_words(words, v, design);
+  sequential_text_row(table, name_of(p, row), v, design, digits_of(p, (int)p->table->sequential_measure), words);
+}
+
+static void print_sequential(printer *p, const char *name) {
+  const tarn_sequential_design *d = &p->results->sequential;
+  printf("%s against %s by the sequential plan: up to %zu looks (%s, alpha %g), %zu comparison%s (Holm)\n", name,
+         name_of(p, p->table->baseline), d->look_count, tarn_sequential_spending_name(d->spending), d->alpha,
+         p->table->row_count - 1, p->table->row_count == 2 ? "" : "s");
+  text_table table = {0};
+  sequential_text_heads(&table, "configuration");
+  for (size_t i = 0; i < p->table->row_count; i++)
+    if (i != p->table->baseline) print_sequential_row(&table, p, i);
+  finish(p, &table);
+}
+
 static void print_verdicts(printer *p, int measure, const char *name) {
+  if (p->table->judged[measure].planned) {
+    print_sequential(p, name);
+    return;
+  }
   static const char *const heads[] = {"seeds", "difference", "95 %", "by seed", "p", "verdict"};
   const tarn_results_judged *judged = &p->table->judged[measure];
   size_t told = 0;
@@ -282,27 +306,6 @@ static void print_verdicts(printer *p, int measure, const char *name) {
   for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) text_table_cell(&table, "%s", heads[i]);
   for (size_t i = 0; i < p->table->row_count; i++)
     if (is_told(p, judged, i)) print_verdict(&table, p, judged, i, digits_of(p, measure));
-  finish(p, &table);
-}
-
-static void print_sequential_row(text_table *table, const printer *p, size_t row) {
-  char words[TARN_SEQUENTIAL_TEXT];
-  const tarn_sequential_verdict *v = &p->table->sequential[row];
-  const tarn_sequential_design *design = &p->results->sequential;
-  tarn_sequential_words(words, v, design);
-  sequential_text_row(table, name_of(p, row), v, design, digits_of(p, (int)p->table->sequential_measure), words);
-}
-
-static void print_sequential(printer *p) {
-  const tarn_sequential_design *d = &p->results->sequential;
-  if (!p->table->sequential) return;
-  printf("%s against %s, looked at up to %zu times (%s, alpha %g), %zu comparison%s (Holm)\n", d->measure,
-         name_of(p, p->table->baseline), d->look_count, tarn_sequential_spending_name(d->spending), d->alpha,
-         p->table->row_count - 1, p->table->row_count == 2 ? "" : "s");
-  text_table table = {0};
-  sequential_text_heads(&table, "sequential");
-  for (size_t i = 0; i < p->table->row_count; i++)
-    if (i != p->table->baseline) print_sequential_row(&table, p, i);
   finish(p, &table);
 }
 
@@ -331,7 +334,6 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   print_verdicts(&p, TARN_RESULTS_JUDGED_BEST, best);
   print_verdicts(&p, TARN_RESULTS_JUDGED_AUCC, "AUCC/T");
   print_verdicts(&p, TARN_RESULTS_JUDGED_EXPONENT, "last exponent");
-  print_sequential(&p);
   bool marked = false;
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) marked |= t->judged[m].leader < t->row_count;
   if (marked) printf("note: * is decided to be better than each other value of its column\n");

@@ -19,7 +19,7 @@ typedef struct number {
 static number signed_number(double value, int digits) {
   number n = {"-"};
   if (!isnan(value) && digits < 0)
-    snprintf(n.text, sizeof n.text, "%+.4g", value);
+    snprintf(n.text, sizeof n.text, "%+.3g", value);
   else if (!isnan(value))
     snprintf(n.text, sizeof n.text, "%+.*f", digits, value);
   return n;
@@ -42,7 +42,7 @@ void sequential_text_row(text_table *table, const char *name, const tarn_sequent
     text_table_cell(table, "-");
   else
     text_table_cell(table, "[%s, %s]", signed_number(v->low, digits).text, signed_number(v->high, digits).text);
-  p_cell(table, v->p);
-  p_cell(table, v->p_equal);
+  p_cell(table, v->looks > 0 ? v->p : NAN);
+  p_cell(table, v->looks > 0 ? v->p_equal : NAN);
   text_table_cell(table, "%s", words);
 }

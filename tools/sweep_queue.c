@@ -87,7 +87,8 @@ static bool print_state(const tarn_queue *queue) {
     const tarn_queue_sweep *s = &queue->sweeps[i];
     if (s->comparison_count == 0) continue;
     text_table table = {0};
-    printf("%s: %s against %s, %zu runs recorded", s->name, s->design.measure, s->baseline, s->finished);
+    printf("%s: %s against %s, %s recorded", s->name, s->design.measure, s->baseline,
+           CLI_COUNT((int64_t)s->finished, "run"));
     if (s->failed) printf(", %zu failed", s->failed);
     printf("\n");
     sequential_text_heads(&table, "variant");
@@ -104,30 +105,41 @@ static bool print_state(const tarn_queue *queue) {
   return whole_text;
 }
 
-static void print_next(const tarn_queue *queue) {
+static bool is_any_open(const tarn_queue *queue) {
+  for (size_t i = 0; i < queue->count; i++)
+    for (size_t c = 0; c < queue->sweeps[i].comparison_count; c++) {
+      const tarn_queue_comparison *one = &queue->sweeps[i].comparisons[c];
+      if (one->verdict.decision == TARN_SEQUENTIAL_OPEN && !one->unaffordable) return true;
+    }
+  return false;
+}
+
+static void print_next(const tarn_queue *queue, bool shared) {
   const tarn_queue_choice *n = &queue->next;
   char time[32];
   if (!n->variant) {
-    bool open = false;
-    for (size_t i = 0; i < queue->count; i++)
-      for (size_t c = 0; c < queue->sweeps[i].comparison_count; c++) {
-        const tarn_queue_comparison *one = &queue->sweeps[i].comparisons[c];
-        open = open || (one->verdict.decision == TARN_SEQUENTIAL_OPEN && !one->unaffordable);
-      }
-    printf(open ? "next: no run can be taken\n" : "next: none, no comparison is open\n");
+    size_t comparisons = 0;
+    for (size_t i = 0; i < queue->count; i++) comparisons += queue->sweeps[i].comparison_count;
+    if (comparisons == 0) return;  // why is said as a failure
+    if (!is_any_open(queue))
+      printf("every comparison is decided or closed: nothing to do\n");
+    else if (shared)
+      printf("no run of this share can be taken: take the records of the others in, and call again\n");
+    else
+      printf("no run can be taken now\n");
     return;
   }
   printf("next: %s: %s seed %lld, about %s of training: %s\n", queue->sweeps[n->sweep].name, n->variant,
          (long long)n->seed, cli_time(time, n->seconds), n->reason);
 }
 
-static int print_end(view *v, const tarn_queue *queue, bool dry_run) {
+static int print_end(view *v, const tarn_queue *queue, bool shared) {
   bool failed = v->failed > 0;
   if (v->json) {
     print_state_json(v, queue);
   } else if (!v->quiet) {
     if (!print_state(queue)) v->code = cli_no_memory(v->command);
-    if (dry_run) print_next(queue);
+    print_next(queue, shared);
   }
   fflush(stdout);
   for (size_t i = 0; i < queue->count; i++) {
@@ -157,7 +169,7 @@ int sweep_queue(const cli_command *command, tarn_queue_options *options, bool dr
     cli_report(command, status);
     code = 128 + (int)stop_signal;
   } else {
-    code = status == TARN_STATUS_OK ? print_end(&v, queue, dry_run) : cli_report(command, status);
+    code = status == TARN_STATUS_OK ? print_end(&v, queue, options->shares > 1) : cli_report(command, status);
   }
   tarn_queue_close(&queue);
   return code;

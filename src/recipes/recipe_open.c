@@ -66,8 +66,9 @@ static tarn_status unknown_recipe(const char *name) {
   const char *near = tarn_text_nearest(name, names, count);
   char shown[TARN__YAML_SHOWN];
   tarn__yaml_show(shown, name);
-  TARN_REQUIRE(near, USAGE, "there is no recipe \"%s\" (tarn recipe list); a file is given by a path such as ./%s",
-               shown, shown);
+  TARN_REQUIRE(near, USAGE,
+               "there is no recipe \"%s\" (tarn recipe list); a file is given by its path, such as ./%s.yaml", shown,
+               shown);
   return tarn__fail(TARN_STATUS_USAGE, "there is no recipe \"%s\"; did you mean %s?", shown, near);
 }
 

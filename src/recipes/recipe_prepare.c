@@ -125,7 +125,9 @@ static tarn_status is_file_same(bool *same, json_t *entry, const json_t *before,
   return TARN_STATUS_OK;
 }
 
-static tarn_status are_data_same(bool *same, const preparing *p, const json_t *before) {
+// *other: the link of a file that is not; NULL if the number of files is another.
+static tarn_status are_data_same(bool *same, const char **other, const preparing *p, const json_t *before) {
+  *other = NULL;
   *same = json_object_size(p->data) == json_object_size(before);
   for (size_t i = 0; i < p->recipe->need_count; i++) {
     for (size_t k = 0; *same && k < p->recipe->needs[i].file_count; k++) {
@@ -134,6 +136,7 @@ static tarn_status are_data_same(bool *same, const preparing *p, const json_t *b
       TARN_TRY(find_file(&entry, p->data, need->links[k]));
       TARN_TRY(find_file(&known, before, need->links[k]));
       TARN_TRY(is_file_same(same, entry, known, need, k));
+      if (!*same) *other = need->links[k];
     }
   }
   return TARN_STATUS_OK;
@@ -197,7 +200,8 @@ static tarn_status read_state(preparing *p) {
   json_t *data = json_object_get(state, "data");
   const bool old = has_paths(data);
   bool same = true;
-  const tarn_status status = json_array_size(p->steps) > 0 ? are_data_same(&same, p, data) : TARN_STATUS_OK;
+  const char *other = NULL;
+  const tarn_status status = json_array_size(p->steps) > 0 ? are_data_same(&same, &other, p, data) : TARN_STATUS_OK;
   json_decref(state);
   TARN_TRY(status);
   TARN_REQUIRE(
@@ -205,9 +209,11 @@ static tarn_status read_state(preparing *p) {
       "this folder was made by an earlier version of tarn, which had no links to the data; give another output "
       "folder");
   TARN_REQUIRE(valid, DATA, "%s is damaged; give another output folder, or remove this one", TARN__RECIPE_STATE);
-  TARN_REQUIRE(same, USAGE,
-               "this folder was prepared from other data, or they have changed since; give another output folder, or "
-               "remove this one");
+  TARN_REQUIRE(
+      same, USAGE,
+      "this folder was prepared from other data, or they have changed since%s%s%s; give another output folder, "
+      "or remove this one",
+      other ? " (" : "", other ? other : "", other ? ")" : "");
   TARN_REQUIRE(p->seeds <= p->recipe->seeds, USAGE,
                "this folder has the seeds 1 to %lld: give as many (--seeds %lld) or more, or another output folder",
                (long long)p->seeds, (long long)p->seeds);

@@ -36,5 +36,7 @@ const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdi
 int tarn__table_sequential_measure(const struct tarn__results_table_memory *t);
 // Fills `sequential` of the table. The sides are those of a look afterwards.
 tarn_status tarn__table_sequential(tarn__judging *w) TARN_CHECKED;
+// Makes the verdict on a row that of the design.
+tarn_status tarn__table_planned(tarn_results_verdict *v, tarn__judging *w, size_t group) TARN_CHECKED;
 
 #endif

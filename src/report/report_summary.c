@@ -102,7 +102,7 @@ static void say_winner(tarn__summary *summary, tarn__report *view, tarn_results_
     text = tarn__report_text(view, "%s. It is decided to be better than every other", text);
   else if (has_models_only(view, judged))
     text = tarn__report_text(view, "%s. With one seed each, nothing is decided about the configurations", text);
-  else if (judged->rows > 1)
+  else if (judged->rows > 1 && !judged->planned)
     text = tarn__report_text(view, "%s. It is not decided that it is better than all others", text);
   say(summary, tarn__report_text(view, "%s.", text));
 }
@@ -144,7 +144,8 @@ static void say_verdicts(tarn__summary *summary, tarn__report *view, tarn_result
   if (!*text) return;
   const char *count = "";
   if (judged->comparisons > 0)
-    count = tarn__report_text(view, ", %zu comparison%s (Holm)", judged->comparisons, plural(judged->comparisons));
+    count = tarn__report_text(view, ", %zu comparison%s (Holm%s)", judged->comparisons, plural(judged->comparisons),
+                              judged->planned ? ", up to the latest look of the sequential design" : "");
   say(summary, tarn__report_text(view, "Verdicts on %s against the baseline%s:%s.", what, count, text));
 }
 

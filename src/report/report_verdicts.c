@@ -98,7 +98,15 @@ static const char *comparisons(tarn__report *view) {
 
 tarn_status tarn__report_verdict_table(tarn__table *table, tarn__report *view) {
   size_t rows = 0;
-  const char *counts = comparisons(view);
+  const char *counts = comparisons(view), *planned = "";
+  for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) {
+    int decimals;
+    if (view->table->judged[m].planned)
+      planned = tarn__report_text(view,
+                                  " %s is judged by the sequential design: by the runs up to the latest look, with "
+                                  "intervals and p that count all looks.",
+                                  tarn__report_judged(view, m, &decimals));
+  }
   for (int m = 0; m < TARN_RESULTS_JUDGED_SCORES; m++) rows += count_told(view, m);
   *table = (tarn__table){
       .id = "verdicts",
@@ -109,12 +117,12 @@ tarn_status tarn__report_verdict_table(tarn__table *table, tarn__report *view) {
           "itself; it counts what other seeds would change%s. By seed: the differences of the runs whose seed both "
           "have. p: two-sided, corrected for the "
           "comparisons of the measure%s%s. A verdict needs p of 0.05 or less and three seeds on both "
-          "sides; with one seed on both it is one on the two models, not on their configurations.",
+          "sides; with one seed on both it is one on the two models, not on their configurations.%s",
           view->baseline->group->name,
           view->tested != TARN_RESULTS_JUDGED_TEST_SCORE
               ? " and, of test scores, what other sentences or minimal pairs would"
               : "",
-          *counts ? " (Holm), which are: " : "", counts),
+          *counts ? " (Holm), which are: " : "", counts, planned),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"measure", true, 0},

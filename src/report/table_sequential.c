@@ -74,36 +74,33 @@ static tarn_status judge_looks(tarn_sequential_verdict *verdicts, tarn__sequenti
   return TARN_STATUS_OK;
 }
 
-// The names of the variants with one of these decisions.
-static tarn_status names_of(const char **names, struct tarn__results_table_memory *t, tarn_sequential_decision first,
-                            tarn_sequential_decision last) {
-  const tarn_results *r = t->results;
-  *names = "";
-  for (size_t g = 0; g < r->group_count; g++) {
-    const tarn_sequential_decision decision = t->public.sequential[g].decision;
-    if (g == t->public.baseline || decision < first || decision > last) continue;
-    TARN_TRY(tarn__arena_print(names, &t->arena, "%s%s%s", *names, **names ? ", " : "", r->groups[g].name));
-  }
-  if (!**names) *names = "none";
-  return TARN_STATUS_OK;
+static tarn_results_decision decision_of(const tarn_sequential_verdict *s) {
+  if (s->decision == TARN_SEQUENTIAL_BETTER) return TARN_RESULTS_BETTER;
+  if (s->decision == TARN_SEQUENTIAL_WORSE) return TARN_RESULTS_WORSE;
+  return s->obstacle ? TARN_RESULTS_NONE : TARN_RESULTS_UNDECIDED;
 }
 
-// For tables and pages whose verdicts are those of a single look.
-static tarn_status note(struct tarn__results_table_memory *t) {
-  const tarn_sequential_design *d = &t->results->sequential;
-  const bool neutral = tarn__sequential_is_neutral(d);
-  const char *better, *worse, *equivalent, *closed, *open;
-  TARN_TRY(names_of(&better, t, TARN_SEQUENTIAL_BETTER, TARN_SEQUENTIAL_BETTER));
-  TARN_TRY(names_of(&worse, t, TARN_SEQUENTIAL_WORSE, TARN_SEQUENTIAL_WORSE));
-  TARN_TRY(names_of(&equivalent, t, TARN_SEQUENTIAL_EQUIVALENT, TARN_SEQUENTIAL_EQUIVALENT));
-  TARN_TRY(names_of(&closed, t, TARN_SEQUENTIAL_FULL, TARN_SEQUENTIAL_HOPELESS));
-  TARN_TRY(names_of(&open, t, TARN_SEQUENTIAL_OPEN, TARN_SEQUENTIAL_OPEN));
-  return tarn__table_note(
-      t,
-      "the sweep is looked at up to %zu times, which p of other tables does not count; with the looks "
-      "counted, by %s: %s %s; %s %s; equivalent %s; closed without a verdict %s; open %s",
-      d->look_count, d->measure, tarn__verdict_word(true, neutral, false), better,
-      tarn__verdict_word(false, neutral, false), worse, equivalent, closed, open);
+tarn_status tarn__table_planned(tarn_results_verdict *v, tarn__judging *w, size_t group) {
+  struct tarn__results_table_memory *t = w->table;
+  const tarn_sequential_verdict *s = &t->public.sequential[group];
+  char words[TARN_SEQUENTIAL_TEXT];
+  char *copy;
+  tarn_sequential_words(words, s, &t->results->sequential);
+  TARN_TRY(tarn__arena_strdup(&t->arena, &copy, words));
+  v->words = copy;
+  v->decision = decision_of(s);
+  v->p = s->looks > 0 ? s->p : NAN;
+  v->p_single = s->looks > 0 ? s->p_single : NAN;
+  v->comparisons = s->comparisons;
+  v->low = s->low;
+  v->high = s->high;
+  v->error = s->error;
+  v->seed_error = s->seed_error;
+  v->freedom = s->freedom;
+  if (s->looks == 0) return TARN_STATUS_OK;  // the difference is that of the runs so far
+  v->difference = s->difference;
+  v->runs = v->other_runs = (size_t)s->seeds;
+  return TARN_STATUS_OK;
 }
 
 tarn_status tarn__table_sequential(tarn__judging *w) {
@@ -118,5 +115,9 @@ tarn_status tarn__table_sequential(tarn__judging *w) {
   TARN_TRY(status);
   t->public.sequential = verdicts;
   t->public.sequential_measure = (tarn_results_judged_measure)w->measure;
-  return note(t);
+  return tarn__table_note(
+      t,
+      "%s is judged by the sweep's sequential design: its p and intervals count the looks, and runs "
+      "behind the latest look are not in them; those of other scores count no looks",
+      t->results->sequential.measure);
 }

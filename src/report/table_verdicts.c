@@ -192,6 +192,27 @@ static bool is_comparable(const struct tarn__results_table_memory *t, int measur
   return !training || same;
 }
 
+// The design decides, so that no table says otherwise by tests that count no looks.
+static tarn_status judge_by_plan(tarn_results_judged *judged, tarn_results_verdict *verdicts, tarn__judging *w) {
+  struct tarn__results_table_memory *t = w->table;
+  const size_t baseline = t->public.baseline;
+  TARN_TRY(tarn__table_sequential(w));
+  judged->planned = true;
+  judged->leader = t->results->group_count;
+  judged->comparisons = 0;
+  for (size_t g = 0; g < t->results->group_count; g++) {
+    if (g == baseline || verdicts[g].basis == TARN_RESULTS_NO_SCORES) continue;
+    const int64_t seeds = t->public.sequential[g].seeds;
+    TARN_TRY(tarn__table_planned(&verdicts[g], w, g));
+    judged->comparisons = verdicts[g].comparisons;
+    if (seeds == 0) continue;
+    tarn__judging_collect(w, (size_t)seeds);
+    verdicts[g].seed_count = 0;
+    TARN_TRY(by_seed(&verdicts[g], w, g, baseline));
+  }
+  return TARN_STATUS_OK;
+}
+
 static tarn_status judge_measure(struct tarn__results_table_memory *t, int measure, const tarn__test_outputs *outputs) {
   const size_t count = t->results->group_count;
   const tarn_measure *tested = t->public.test_measure;
@@ -228,7 +249,7 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
   for (size_t g = 0; g < count; g++)
     verdicts[g].words = g == baseline ? "baseline" : tarn__judging_words(&w, &verdicts[g]);
   judged->leader = leader_of(&w);
-  return measure == tarn__table_sequential_measure(t) ? tarn__table_sequential(&w) : TARN_STATUS_OK;
+  return measure == tarn__table_sequential_measure(t) ? judge_by_plan(judged, verdicts, &w) : TARN_STATUS_OK;
 }
 
 tarn_status tarn__table_verdicts(struct tarn__results_table_memory *t) {

@@ -69,7 +69,7 @@ void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequentia
                (long long)design->max_seeds, 100 * v->chance);
       return;
     default:
-      snprintf(text, TARN_SEQUENTIAL_TEXT, "undecided");
+      snprintf(text, TARN_SEQUENTIAL_TEXT, "%s", v->looks > 0 ? "undecided" : "not looked at yet");
   }
 }
 

@@ -62,6 +62,7 @@ bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, s
       for (size_t v = 0; v < lane->variants; v++) {
         tarn__queue_pick found = {.lane = l, .variant = v, .seed = s};
         if (lane->states[v * lane->seeds + s] != TARN__QUEUE_READY) continue;
+        if (lane->shares > 0 && (v + s) % lane->shares != lane->share) continue;
         const double value = value_of(&found, lane, v, s);
         if (found.comparisons == 0 || value <= most) continue;
         most = value;

@@ -23,6 +23,7 @@ typedef struct tarn__queue_lane {
   const double *seconds;                    // (variants, seeds) left of each run; above 0
   const tarn_sequential_verdict *verdicts;  // (variants); the baseline's is unused
   const bool *unaffordable;                 // (variants)
+  size_t share, shares;                     // only runs whose (variant + seed) % shares is `share`; 0, 0: all
   bool full;                                // it has no place for another run now
 } tarn__queue_lane;
 

@@ -1,4 +1,5 @@
 // Opening of a queue: the folders of records and their descriptions.
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,8 +114,24 @@ static tarn_status make_lists(struct tarn__queue_memory *q, size_t index) {
                                        .states = s->states,
                                        .seconds = s->seconds,
                                        .verdicts = s->verdicts,
-                                       .unaffordable = s->unaffordable};
+                                       .unaffordable = s->unaffordable,
+                                       .share = q->options.shares > 0 ? (size_t)q->options.share - 1 : 0,
+                                       .shares = (size_t)q->options.shares};
   return TARN_STATUS_OK;
+}
+
+// Whether a folder below has a description.
+static bool holds_sweeps(const char *folder) {
+  bool found = false;
+  DIR *dir = opendir(folder);
+  for (const struct dirent *entry; dir && !found && (entry = readdir(dir));) {
+    char path[PATH_MAX];
+    found = entry->d_name[0] != '.' &&
+            snprintf(path, sizeof path, "%s/%s/" TARN__SWEEP_FILE, folder, entry->d_name) < (int)sizeof path &&
+            tarn__file_exists(path);
+  }
+  if (dir) closedir(dir);
+  return found;
 }
 
 // Reads the description of a folder; what is wrong with it is a problem of the folder alone.
@@ -122,7 +139,12 @@ static tarn_status open_sweep(struct tarn__queue_memory *q, size_t index) {
   tarn__queue_sweep *s = &q->sweeps[index];
   char text[TARN__QUEUE_TEXT];
   if (!tarn__file_exists(s->file)) {
-    snprintf(text, sizeof text, "%s: it has no " TARN__SWEEP_FILE, s->public->folder);
+    const char *folder = s->public->folder;
+    if (holds_sweeps(folder))
+      snprintf(text, sizeof text, "%s: it has no " TARN__SWEEP_FILE ", but folders in it have: give %s/*", folder,
+               folder);
+    else
+      snprintf(text, sizeof text, "%s: it has no " TARN__SWEEP_FILE, folder);
     return tarn__queue_leave(q, index, text);
   }
   const tarn_status status = tarn__sweep_outline(&s->outline, s->file);
@@ -160,6 +182,9 @@ static tarn_status open_parts(struct tarn__queue_memory *q) {
   const tarn_queue_options *o = &q->options;
   TARN_REQUIRE(o->output, USAGE, "a queue needs a folder for its runs");
   TARN_REQUIRE(isfinite(o->budget) && o->budget >= 0, USAGE, "the budget must be 0 or a number of seconds");
+  TARN_REQUIRE(o->shares == 0 ? o->share == 0 : o->share >= 1 && o->share <= o->shares, USAGE,
+               "share %lld of %lld: expected one from 1 to the number of shares", (long long)o->share,
+               (long long)o->shares);
   TARN_TRY(find_program(q));
   TARN_TRY(allocate(q, &q->views, o->count, sizeof *q->views));
   TARN_TRY(allocate(q, &q->sweeps, o->count, sizeof *q->sweeps));

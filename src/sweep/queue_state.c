@@ -180,15 +180,17 @@ static void forget(struct tarn__queue_memory *q, tarn__queue_sweep *s) {
   s->public->finished = s->public->failed = 0;
 }
 
-// "undecided, look 2 of 10 at 4 seeds: +0.12 [-0.40, +0.64], p 0.310".
+// "undecided, look 2 of 10 at 4 seeds: +0.12 [-0.4, +0.64], p 0.310, of equivalence 0.080".
 static void tell_verdict(const struct tarn__queue_memory *q, size_t index, const tarn_queue_comparison *c) {
-  char words[TARN_SEQUENTIAL_TEXT], text[2 * TARN__QUEUE_TEXT], p[TARN_RESULTS_P_TEXT], range[64] = "";
+  char words[TARN_SEQUENTIAL_TEXT], text[2 * TARN__QUEUE_TEXT], p[TARN_RESULTS_P_TEXT], range[64] = "", equal[64] = "";
   const tarn_sequential_verdict *v = &c->verdict;
   tarn_sequential_words(words, v, &q->views[index].design);
+  tarn_results_p(p, v->p_equal);
+  if (*p) snprintf(equal, sizeof equal, ", of equivalence %s", p);
   tarn_results_p(p, v->p);
-  if (!isnan(v->low)) snprintf(range, sizeof range, " [%+.4g, %+.4g]", v->low, v->high);
-  snprintf(text, sizeof text, "%s, look %zu of %zu at %lld seeds: %+.4g%s, p %s", words, v->looks,
-           q->views[index].design.look_count, (long long)v->seeds, v->difference, range, p);
+  if (!isnan(v->low)) snprintf(range, sizeof range, " [%+.3g, %+.3g]", v->low, v->high);
+  snprintf(text, sizeof text, "%s, look %zu of %zu at %lld seeds: %+.3g%s, p %s%s", words, v->looks,
+           q->views[index].design.look_count, (long long)v->seeds, v->difference, range, p, equal);
   tarn__queue_tell(q, TARN_QUEUE_EVENT_VERDICT, index, c->variant, -1, text);
 }
 
@@ -283,24 +285,35 @@ static bool has_place(const struct tarn__queue_memory *q, const tarn__queue_swee
          (s->running < s->outline->parallel && used + s->outline->threads <= q->cores && running < (int64_t)q->places);
 }
 
-// "other is undecided after 3 seeds (+0.22, error 0.13, chance of a verdict 28 %); 2 runs of about 18 s take 25 % off
-// its variance".
+// "for the first look at other (3 seeds): 6 runs, 0.5 h in all; 2 more comparisons need this one", "for the look at
+// other at 5 seeds: 2 runs, 36 s in all, which reduce its variance by 25 %; so far +0.22, standard error 0.13, chance
+// of a verdict 28 %".
 static void give_reason(struct tarn__queue_memory *q, const tarn__queue_pick *pick) {
   const tarn__queue_sweep *s = &q->sweeps[pick->lane];
   const tarn_sequential_verdict *v = &s->verdicts[pick->compared];
-  char state[160] = "is not looked at yet", others[64] = "", chance[64] = "";
+  const char *name = s->outline->variants[pick->compared].name;
+  char look[TARN__QUEUE_TEXT / 2], state[160] = "", others[80] = "", chance[64] = "";
+  const double time = pick->look_seconds;
+  if (v->looks == 0)
+    snprintf(look, sizeof look, "for the first look at %s (%lld seeds)", name, (long long)v->next_seeds);
+  else
+    snprintf(look, sizeof look, "for the look at %s at %lld seeds", name, (long long)v->next_seeds);
   if (!isnan(v->chance)) snprintf(chance, sizeof chance, ", chance of a verdict %.0f %%", 100 * v->chance);
   if (v->error > 0)
-    snprintf(state, sizeof state, "is undecided after %lld seeds (%+.4g, error %.2g%s)", (long long)v->seeds,
-             v->difference, v->error, chance);
-  else if (v->looks > 0)
-    snprintf(state, sizeof state, "is undecided after %lld seeds", (long long)v->seeds);
-  if (pick->comparisons > 1) snprintf(others, sizeof others, ", and %zu more need it", pick->comparisons - 1);
-  snprintf(q->reason, sizeof q->reason,
-           "%s %s; %zu run%s of %.3g s in all to the look at %lld seeds, which %s its variance by %.0f %%%s",
-           s->outline->variants[pick->compared].name, state, pick->look_runs, pick->look_runs == 1 ? "" : "s",
-           pick->look_seconds, (long long)v->next_seeds, v->error > 0 ? "reduces" : "is expected to reduce",
-           100 * pick->gain, others);
+    snprintf(state, sizeof state, ", which reduce%s its variance by %.0f %%; so far %+.2g, standard error %.2g%s",
+             pick->look_runs == 1 ? "s" : "", 100 * pick->gain, v->difference, v->error, chance);
+  if (pick->comparisons > 1)
+    snprintf(others, sizeof others, "; %zu more comparison%s this one", pick->comparisons - 1,
+             pick->comparisons == 2 ? " needs" : "s need");
+  snprintf(q->reason, sizeof q->reason, "%s: %zu run%s, %.3g %s in all%s%s", look, pick->look_runs,
+           pick->look_runs == 1 ? "" : "s",
+           time < 120    ? time
+           : time < 7200 ? time / 60
+                         : time / 3600,
+           time < 120    ? "s"
+           : time < 7200 ? "min"
+                         : "h",
+           state, others);
 }
 
 tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pick, bool *found) {

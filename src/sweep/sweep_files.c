@@ -267,9 +267,38 @@ tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const jso
   return TARN_STATUS_OK;
 }
 
+static tarn_status find_finished(void *user, const char *path, const char *name, int64_t seed) {
+  char result[PATH_MAX];
+  (void)name;
+  (void)seed;
+  TARN_TRY(tarn__path_join(result, path, TARN__RUN_RESULT));
+  if (tarn__file_exists(result)) *(bool *)user = true;
+  return TARN_STATUS_OK;
+}
+
+// Looks that are planned after runs were seen are not counted as they were taken.
+static tarn_status check_design(const tarn_sweep *sweep, const json_t *old, const char *path) {
+  bool finished = false;
+  json_t *own = sweep->sequential.max_seeds > 0 ? tarn__sweep_sequential_json(sweep) : json_null();
+  json_t *before = json_deep_copy(json_object_get(old, "sequential"));
+  if (json_is_object(own)) json_object_del(own, "first");
+  if (json_is_object(before)) json_object_del(before, "first");
+  const bool same = json_is_object(before) ? json_equal(before, own) : json_is_null(own);
+  const bool added = !json_is_object(before);
+  json_decref(own);
+  json_decref(before);
+  if (same) return TARN_STATUS_OK;
+  TARN_TRY(tarn__sweep_each_run(sweep->folder, old, find_finished, &finished));
+  TARN_REQUIRE(!finished, USAGE, "%s: %s; put it back, or use another folder", path,
+               added ? "the key sequential was added after runs were finished, so their looks were not planned"
+                     : "the key sequential has changed since runs were finished, whose looks were planned otherwise");
+  return TARN_STATUS_OK;
+}
+
 static tarn_status check_old(const tarn_sweep *sweep, const json_t *old, const char *path) {
   bool same;
   TARN_TRY(tarn__sweep_each_run(sweep->folder, old, check_listed, (void *)(uintptr_t)sweep));
+  TARN_TRY(check_design(sweep, old, path));
   if (!json_is_object(json_object_get(old, "test"))) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_same_test(&same, sweep, old));
   TARN_REQUIRE(

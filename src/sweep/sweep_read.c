@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_io.h"
 #include "base/threads.h"
 #include "run/names.h"
 #include "sweep/spec.h"
 #include "tarn/text.h"
 
-enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20 };
+enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20, MOST_THREADS = 4096 };
 
 static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
 
@@ -424,13 +425,34 @@ static tarn_status read_base(tarn_sweep *sweep, const char *path) {
 static tarn_status read_name(tarn_sweep *sweep, const char *path) {
   TARN_TRY(tarn__sweep_read_text(sweep->memory->root, "name", &sweep->name));
   if (sweep->name) return TARN_STATUS_OK;
+  char full[PATH_MAX];
   const char *slash = strrchr(path, '/');
   const char *file = slash ? slash + 1 : path;
   char name[3 * NAME_MAX + 1];
+  // What is called sweep.yaml is called by its folder.
+  if (strcmp(file, TARN__SWEEP_FILE) == 0 && realpath(path, full)) {
+    char *end = strrchr(full, '/');
+    *end = '\0';
+    if (strrchr(full, '/') && strrchr(full, '/')[1]) file = strrchr(full, '/') + 1;
+  }
   TARN_REQUIRE(strlen(file) <= NAME_MAX, USAGE, "%s: the name of the file is too long", path);
   tarn_text_repair(name, file);  // it goes into JSON and YAML, and a file name may have arbitrary bytes
   const char *dot = strrchr(name, '.');
   return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+}
+
+// The threads of the runs in the folder, if it has any: they go on with as many on every machine, or not at all.
+static tarn_status threads_of_folder(int64_t *threads, const tarn_sweep *sweep) {
+  char path[PATH_MAX];
+  json_t *old;
+  if (!sweep->folder) return TARN_STATUS_OK;
+  TARN_TRY(tarn__path_join(path, sweep->folder, TARN__SWEEP_JSON));
+  if (!tarn__file_exists(path)) return TARN_STATUS_OK;
+  TARN_TRY(tarn__json_file(&old, path, 0, NULL));
+  const json_int_t number = json_integer_value(json_object_get(old, "threads"));
+  json_decref(old);
+  if (number >= 1 && number <= MOST_THREADS) *threads = number;
+  return TARN_STATUS_OK;
 }
 
 static tarn_status read_machine(tarn_sweep *sweep) {
@@ -440,7 +462,8 @@ static tarn_status read_machine(tarn_sweep *sweep) {
   sweep->parallel = 1;
   TARN_TRY(read_optional_integer(root, "parallel", 1, 1024, &sweep->parallel));
   sweep->threads = cores / sweep->parallel > 1 ? cores / sweep->parallel : 1;
-  return read_optional_integer(root, "threads", 1, 4096, &sweep->threads);
+  TARN_TRY(threads_of_folder(&sweep->threads, sweep));
+  return read_optional_integer(root, "threads", 1, MOST_THREADS, &sweep->threads);
 }
 
 // A budget replaces other limits; curves begin at time 0. The sweep's `set` is applied later and overrides this.

@@ -60,10 +60,15 @@ mv kept.yaml results/close/sweep.yaml
 mkdir -p out/close
 for name in clear close; do ln -s ../../vocab ../../train.tarn ../../valid.tarn "out/$name/"; done
 queue results/* --dry-run >out.txt || fail "dry run"
-grep -q '^next: .* seed [17], about .* of training: .* is not looked at yet; 6 runs of .* s in all to the look at 3 seeds' out.txt ||
+grep -q '^next: .* seed [17], about .* of training: for the first look at .* (3 seeds): 6 runs, .* s in all' out.txt ||
   fail "$(cat out.txt)"
+# Machines that share the folders choose different runs.
+for share in 1 2; do queue results/clear --dry-run --share $share/2 --json >share$share.txt || fail "share $share"; done
+[ "$(jq -c '[.next.variant, .next.seed]' share1.txt)" != "$(jq -c '[.next.variant, .next.seed]' share2.txt)" ] || fail "shares: $(cat share1.txt share2.txt)"
+refuse 2 'share: expected I/N' queue results/clear --dry-run --share 3/2
+refuse 1 'results: it has no sweep.yaml, but folders in it have: give results/\*' queue results --dry-run
 queue results/clear --dry-run --budget '0.001 s' >out.txt || fail "a small budget"
-grep -q 'closed by the budget: the next look takes' out.txt && grep -q '^next: none, no comparison is open' out.txt || fail "$(cat out.txt)"
+grep -q 'closed by the budget: the next look takes' out.txt && grep -q '^every comparison is decided or closed: nothing to do' out.txt || fail "$(cat out.txt)"
 [ ! -e results/clear/sweep.json ] && [ ! -e out/clear/runs ] || fail "a dry run writes"
 
 # A fine-tuning waits for its body.
@@ -83,7 +88,7 @@ mkdir out/tuned
 for name in vocab train.tarn valid.tarn; do ln -s ../../$name "out/tuned/$name"; done
 queue results/tuned --dry-run >out.txt || fail "without bodies"
 grep -q '^6 runs of it wait for the end of the training that train.init_from names, the first for that of out/tuned/../clear/runs/regular/seed-1$' out.txt &&
-  grep -q '^next: no run can be taken$' out.txt || fail "without bodies: $(cat out.txt)"
+  grep -q '^no run can be taken now$' out.txt || fail "without bodies: $(cat out.txt)"
 mkdir -p out/clear/runs/regular/seed-2
 queue results/tuned --dry-run --json | jq -e '.sweeps[0] | .waiting == 6' >/dev/null || fail "a body that is not trained yet"
 mkdir -p out/tuned/out && : >out/tuned/out/none.safetensors
@@ -158,6 +163,10 @@ queue results/* --json >out.txt || fail "json"
 # The verdict of comparisons and pages.
 "$TARN" compare results/clear --json | jq -e '.sequential.spending == "pocock" and (.configurations[1].sequential | .decision == "worse" and .p <= 0.05 and .looks >= 1)' >/dev/null ||
   fail "compare: $("$TARN" compare results/clear --json)"
+"$TARN" compare results/clear --json | jq -e '.configurations[1] | .verdicts.best.p == .sequential.p and .verdicts.best.decision == "worse"' >/dev/null ||
+  fail "another verdict beside the plan's: $("$TARN" compare results/clear --json)"
+"$TARN" compare results/close >out.txt && grep -q '^best .* against regular by the sequential plan: up to ' out.txt && ! grep -q '^best .* comparison.*(Holm)$' <(grep -v 'by the sequential plan' out.txt) || fail "compare: $(cat out.txt)"
+"$TARN" report results/clear --output page >/dev/null && grep -q 'judged by the sequential design' page/report.md || fail "report: $(cat page/report.md)"
 rm results/notes.md
 echo '# Near?' >results/close/question.md
 mkdir documents

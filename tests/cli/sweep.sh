@@ -24,7 +24,7 @@ END
 "$TARN" sweep sweep.yaml --dry-run >out.txt 2>error.txt
 grep -Eq '^regular +[0-9]+ +0 +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9.]+  baseline$' out.txt || fail "dry run: $(cat out.txt)"
 grep -Eq '^half +[0-9]+ +[1-9][0-9]+ ' out.txt || fail "dry run: $(cat out.txt)"
-grep -q '^8 runs, 8 of them to be trained, 2 at a time with 1 threads each' out.txt || fail "dry run: $(cat out.txt)"
+grep -q '^8 runs, 8 of them to be trained, 2 at a time with 1 thread each' out.txt || fail "dry run: $(cat out.txt)"
 grep -q '^about [0-9]* s of training more' out.txt || fail "dry run: $(cat out.txt)"
 # Within 1 %, and reported.
 ! grep -q '^half .*equalized' out.txt || fail "equalize: no is not heard: $(cat out.txt)"
@@ -33,7 +33,7 @@ for name in regular small flops; do
   awk "BEGIN { exit !($off <= 1 && $off >= -1) }" || fail "$name is off by $off %: $(cat out.txt)"
 done
 grep -q '^flops .*kinds.L.ffn=' out.txt || fail "no width is said: $(cat out.txt)"
-"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"sweep","baseline":"regular",.*"adjusted":\["kinds.L.ffn=' ||
+"$TARN" sweep sweep.yaml --dry-run --json 2>error.txt | grep -q '^{"name":"[^"]*","baseline":"regular",.*"adjusted":\["kinds.L.ffn=' ||
   fail "dry run as JSON"
 "$TARN" sweep sweep.yaml --dry-run --json 2>error.txt |
   grep -q '"epoch_seconds":[0-9.e-]*,"run_seconds":[0-9.e-]*,.*"training_seconds":[0-9]' || fail "no times in the JSON"
@@ -118,6 +118,15 @@ sed -i '/"precision": "fp32"/d' out/half/seed-1/test.json
 [ "$(grep -c '^skipped' out.txt)" -eq 15 ] || fail "tested again: $(cat out.txt)"
 sed -i 's/^set:/set:\n  equalize: parameters/' other.yaml
 refuse 2 "other.yaml:[0-9]*: equalize is no key of a configuration; it stands beside set" "$TARN" sweep other.yaml --output out
+# A plan of looks comes before the runs; threads that the file does not give are those of the folder, on any machine.
+cp more.yaml planned.yaml && echo 'sequential: { max_seeds: 5 }' >>planned.yaml
+refuse 2 "sequential was added after runs were finished" "$TARN" sweep planned.yaml --output out
+cp out/sweep.json kept.json && jq '.sequential = {first: 2, max_seeds: 9, looks: [9], measure: "test_bleu", alpha: 0.05, spending: "pocock", equivalence: 0, futility: 0.1}' kept.json >out/sweep.json
+refuse 2 "sequential has changed since runs were finished" "$TARN" sweep planned.yaml --output out
+mv kept.json out/sweep.json
+mkdir elsewhere && echo '{"threads": 7, "variants": [], "seeds": []}' >elsewhere/sweep.json
+sed '/^threads:/d' more.yaml >any.yaml
+"$TARN" sweep any.yaml --output elsewhere --dry-run 2>/dev/null | grep -q 'with 7 threads each' || fail "threads of the folder"
 refuse 2 "holds a run" "$TARN" sweep more.yaml --output out/half/seed-1
 refuse 2 "no sweep to go on with" "$TARN" sweep --output nowhere
 

@@ -12,7 +12,8 @@
 // interrupted training has behind it). It reduces the variance of the difference by a share G: of what seeds add to it
 // from n to n', n / n' is left, and all of what test items add. Every run of a look that is neither over nor at work is
 // worth G / C, and a run of the baseline the sum over all comparisons that need it. The one worth most is taken; of
-// equal ones the first by folder, seed and variant.
+// equal ones the first by folder, seed and variant. Machines that share one folder take a share of the runs each, so
+// that no two choose the same; one ends when no open comparison needs a run of its share.
 //
 // A run that begins with the weights of another training (train.init_from) waits until that is over; so one queue may
 // train bodies and fine-tune them.
@@ -60,8 +61,11 @@ typedef struct tarn_queue_event {
 typedef struct tarn_queue_options {
   const char *const *folders;  // (count) of records; what is no folder is passed over
   size_t count;
-  const char *output;   // with a folder NAME for each of them
-  double budget;        // seconds that the queue may take: it starts no run that would end later; 0 (default): no limit
+  const char *output;  // with a folder NAME for each of them
+  double budget;       // seconds that the queue may take: it starts no run that would end later; 0 (default): no limit
+  // With `shares` machines that share the records, take only runs of share `share`, from 1: run number (variant + seed)
+  // modulo `shares`, by their places in the description. 0 (default): all.
+  int64_t share, shares;
   bool commit;          // commit each folder to git when a run is recorded in it (default no)
   bool retry_failed;    // retry failed runs, each once (default no)
   const char *program;  // as in tarn_sweep_options
@@ -116,7 +120,7 @@ typedef struct tarn_queue {
 // Reads descriptions and records, checks the data of folders with open comparisons (by `tarn sweep --dry-run`), and
 // chooses. A folder whose description, records or data cannot be used has a `problem`. Makes the folders OUTPUT/NAME.
 // The options' lists and texts must live as long as the queue. Fails with USAGE: no folder, two of one name, no output,
-// a budget that is negative or no number; IO, MEMORY.
+// a budget that is negative or no number, a share that is not from 1 to `shares`; IO, MEMORY.
 TARN_API tarn_status tarn_queue_open(tarn_queue **queue, const tarn_queue_options *options) TARN_CHECKED;
 
 // Records runs that are over in OUTPUT, then trains, tests and records one run after the other, as many at a time as

@@ -392,10 +392,12 @@ typedef enum tarn_results_judged_measure {
 
 // The verdicts on one measure: every row against the baseline, corrected together, and the leading row.
 typedef struct tarn_results_judged {
-  const char *key;                       // "test_bleu"
-  bool less;                             // less is better
-  bool neutral;                          // no value is better than another: words are larger, smaller; no row leads
-  size_t rows;                           // rows with the score
+  const char *key;  // "test_bleu"
+  bool less;        // less is better
+  bool neutral;     // no value is better than another: words are larger, smaller; no row leads
+  bool planned;  // the sweep's sequential design judges it: the verdicts are those of the latest look, with its runs,
+                 // repeated intervals, p with all looks counted, and the words of tarn_sequential_words(); no row leads
+  size_t rows;   // rows with the score
   size_t comparisons;                    // verdicts with a p
   const tarn_results_verdict *verdicts;  // (row_count); that of the baseline is unused
   // The row that is significantly better than every other row with the score, each p multiplied by their number;

@@ -106,8 +106,8 @@ typedef struct tarn_sequential_verdict {
 } tarn_sequential_verdict;
 
 // The verdict in words: "better", of a neutral measure "larger", "worse, but equivalent within 0.3", "equivalent within
-// 0.3", "undecided", "undecided with all 12 seeds", "closed: chance of a verdict with 12 seeds 4 %", "closed: no
-// verdict (outputs missing)".
+// 0.3", "not looked at yet", "undecided", "undecided with all 12 seeds", "closed: chance of a verdict with 12 seeds 4
+// %", "closed: no verdict (outputs missing)".
 enum { TARN_SEQUENTIAL_TEXT = 128 };
 TARN_API void tarn_sequential_words(char text[TARN_SEQUENTIAL_TEXT], const tarn_sequential_verdict *verdict,
                                     const tarn_sequential_design *design);
