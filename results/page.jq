@@ -26,25 +26,31 @@ def summary($key; $title; $digits):
     "\(decided($key; "worse") | names); undecided: \([.configurations[] | select(.baseline | not) | select(verdict($key).decision | IN("better", "worse") | not)] | length)." end;
 def sequential:
   ([.configurations[] | .sequential | select(.) | .comparisons][0]) as $count |
-  "\($judged.title), against \($baseline), looked at after \($design.looks | map(tostring) | join(", ")) seeds (p counts the looks, by \($design.spending) spending of \($design.alpha), and \($count) comparisons): " +
+  "\($judged.title), against \($baseline), looked at after \($design.looks | map(tostring) | join(", ")) seeds (p counts the looks, by \($design.spending) spending of \($design.alpha), and \($count) comparison\(if $count == 1 then "" else "s" end)): " +
     "\(word("better")): \(decided($judged.key; "better") | names); \(word("worse")): \(decided($judged.key; "worse") | names); " +
     (if $design.equivalence > 0 then "equivalent within \($design.equivalence): \(decided($judged.key; "equivalent") | names); " else "" end) +
     "closed without a verdict: \(decided($judged.key; "full") + decided($judged.key; "hopeless") | names); open: \(decided($judged.key; "open") | names).";
 ([.configurations[].runs[]] | length) as $runs |
 ([.configurations[].runs[] | select(.state == "finished")] | length) as $finished |
 ([.configurations[].runs[] | select(.state == "failed")] | length) as $failed |
-(if $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished" + (if $failed > 0 then ", \($failed) failed" else "" end) + "; this page is of these.** " else "\($finished) runs" + (if $failed > 0 then ", \($failed) more failed" else "" end) + ". " end) as $state |
+# With a design what counts is how many comparisons it has settled, since the number of runs is open.
+([.configurations[] | .sequential | select(.) | select(.looks > 0 or .decision != "open") | .decision]) as $looked |
+(if $failed > 0 then ", \($failed) \(if $finished + $failed < $runs then "failed" else "more failed" end)" else "" end) as $lost |
+(if $design then "\($finished) runs\($lost); \($looked | map(select(. != "open")) | length) of \([.configurations[] | select(.baseline | not)] | length) comparisons are decided or closed. "
+ elif $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished\($lost); this page is of these.** "
+ else "\($finished) runs\($lost). " end) as $state |
 if $form == "rows" then
   ($rows | split(" ")) as $wanted | (.configurations | map(.name)) as $names |
   ($wanted - $names | if . == [] then empty else error("no variant \(join(", "))") end),
   (.configurations[] | select(.baseline) | .token_operations.mean) as $operations |
-  "| variant | layers trained | frozen | parameters trained | operations | \($judged.title) | difference from \($baseline) | \(if $design then "verdict" else "p" end) |",
-  "| --- | ---: | ---: | ---: | ---: | ---: | ---: | \(if $design then "---" else "---:" end) |",
+  "| variant | layers trained | frozen | parameters trained | operations |\(if $design then " seeds |" else "" end) \($judged.title) | difference from \($baseline) | \(if $design then "verdict" else "p" end) |",
+  "| --- | ---: | ---: | ---: | ---: |\(if $design then " ---: |" else "" end) ---: | ---: | \(if $design then "---" else "---:" end) |",
   (([$baseline] + ($wanted - [$baseline]))[] as $name | .configurations[] | select(.name == $name) | . as $row |
     ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($judged.key) as $verdict |
     [ $row.name, ($row.encoder.trained + $row.decoder.trained | tostring), ($row.encoder.frozen + $row.decoder.frozen | tostring),
       (if $run then $run.trained_parameters / 1e6 | fixed(2) + " M" else "-" end),
       (if $operations and $row.token_operations.mean then "\(100 * $row.token_operations.mean / $operations | fixed(0)) %" else "-" end),
+      (if $design then $row[$judged.key].runs | tostring else empty end),
       ($row[$judged.key] | spread($judged.digits)),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
       (if $row.baseline then "" elif $design then $verdict.words else $verdict | probability end)

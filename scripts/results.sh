@@ -74,7 +74,12 @@ all() {
   echo '| --- | --- |'
   for question in "$results"/*/question.md; do
     name=$(basename "$(dirname "$question")") state='not begun'
-    [ ! -f "$work/$name.json" ] || state=$(jq -r '[.configurations[].runs[]] | "\(map(select(.state == "finished")) | length) of \(length) finished"' "$work/$name.json")
+    [ ! -f "$work/$name.json" ] || state=$(jq -r '
+      [.configurations[].runs[]] as $runs | ($runs | map(select(.state == "finished")) | length) as $finished |
+      if .sequential then
+        [.configurations[] | .sequential | select(.)] as $comparisons |
+        "\($finished) runs, \($comparisons | map(select(.decision != "open")) | length) of \($comparisons | length) comparisons decided or closed"
+      else "\($finished) of \($runs | length) finished" end' "$work/$name.json")
     [ -f "$work/$name.json" ] && page=README.md || page=question.md
     printf '| [%s](../results/%s/%s) | %s |\n' "$(sed -n '1s/^# //p' "$question")" "$name" $page "$state"
   done

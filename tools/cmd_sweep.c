@@ -319,9 +319,7 @@ int cmd_sweep(int argc, char **argv) {
   tarn_sweep_default(&options);
   view v = {.command = &COMMAND};
   wish wished = {0};
-  cli_list files = {0};
-  cli_list reuse = {0};
-  cli_list sbatch = {0};
+  cli_list files = {0}, reuse = {0}, sbatch = {0};
   const char *launcher = "local";
   int64_t most_jobs = CLI_NO_INT;
   const cli_option table[] = {
@@ -356,8 +354,7 @@ int cmd_sweep(int argc, char **argv) {
       {"budget", CLI_TEXT, &wished.budget, "TIME",
        "with --queue, time it may take, such as \"90 min\" or \"8 h\"; it starts nothing that would end later", 0, 0},
       {"share", CLI_TEXT, &wished.share, "I/N",
-       "with --queue, on one of N machines that share the folders: take only every Nth run, beginning with the Ith", 0,
-       0},
+       "with --queue, on machine I of N that share the folders: take only every Nth run", 0, 0},
       {"commit", CLI_FLAG, &wished.commit, NULL, "with --queue, commit a folder to git when a run is recorded in it", 0,
        0},
       {"json", CLI_FLAG, &v.json, NULL, "print JSON: one object for each event or look, or one for the dry run", 0, 0},

@@ -26,6 +26,7 @@ struct tarn__results_memory {
   size_t count, runs_capacity, configs_capacity, paths_capacity;
   tarn__results_group *groups;
   size_t group_count, group_capacity;
+  size_t plans;  // sequential designs of the sweeps
 };
 
 // Reads the directory of a new run of a group, or of a group found by its configuration if `group` is the number of

@@ -47,6 +47,7 @@ tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *fir
                "%s: \"sequential\": expected max_seeds numbers in \"seeds\", and \"first\" from 1 to as many",
                file->path);
   *first = (size_t)begun;
+  m->plans++;
   if (!alone) return TARN_STATUS_OK;
   const size_t count = json_array_size(seeds);
   TARN_TRY(tarn__arena_alloc(&m->arena, &memory, count, sizeof(int64_t)));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/judge.h"
+#include "report/results_memory.h"
 
 // A field of tarn_results_measures under its own name, and what differs for it.
 #define MEASURE(field, ...) \
@@ -263,5 +264,9 @@ tarn_status tarn__table_verdicts(struct tarn__results_table_memory *t) {
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES && status == TARN_STATUS_OK; m++)
     status = judge_measure(t, m, measures[m].tested ? &outputs[m] : NULL);
   for (int m = 0; m < TARN_RESULTS_JUDGED_MEASURES; m++) tarn__test_outputs_close(&outputs[m]);
-  return status;
+  TARN_TRY(status);
+  if (t->public.sequential || t->results->memory->plans == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t,
+                          "these verdicts count no looks; those of a sequential design are shown when its sweep is "
+                          "compared alone, with its own baseline and without --metric, --budget and --resamples 0");
 }

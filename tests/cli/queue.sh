@@ -171,7 +171,7 @@ rm results/notes.md
 echo '# Near?' >results/close/question.md
 mkdir documents
 TARN_RESULTS=$PWD/results TARN_DOCUMENTS=$PWD/documents TARN_RECIPES=$PWD/recipes "$TARN_SOURCE_DIR/scripts/results.sh" >out.txt || fail "pages"
-grep -q 'looked at after 3, 4 seeds (p counts the looks, by pocock spending of 0.05, and 1 comparisons): better: none; worse: slow; equivalent within 0.01: none' results/clear/README.md ||
+grep -q 'looked at after 3, 4 seeds (p counts the looks, by pocock spending of 0.05, and 1 comparison): better: none; worse: slow; equivalent within 0.01: none' results/clear/README.md ||
   fail "$(cat results/clear/README.md)"
 grep -Eq '^\| near \| .* \| 1 of 1 \| undecided with all 3 seeds \|$' results/close/README.md || fail "$(cat results/close/README.md)"
 
