@@ -61,11 +61,11 @@ else
   $state + if $design then sequential else summary($test.key; $test.title; $test.digits) end,
   (if $test.key != "best" and ($design | not) then "", summary("best"; "Best \(.metric)"; 3) else empty end),
   "",
-  (if $design then "Means ± standard deviations over seeds; differences from \($baseline) at the latest look with their repeated \(100 * (1 - $design.alpha)) % interval, which holds at all looks together, p as above."
+  (if $design then "Means ± standard deviations over seeds; differences from \($baseline) at the latest look with their repeated \(100 * (1 - $design.alpha)) % interval, which holds at all looks together, p as above\(if $design.equivalence > 0 then " (equivalence by two one-sided tests)" else "" end)."
    else "Means ± standard deviations over seeds; differences from \($baseline) with their 95 % interval, p as above." end),
   "",
-  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) |" + (if $judged.key == "exponent" then " \($judged.title) |" else "" end) + " difference | p |" + (if $design then " looks | verdict |" else "" end) + (if $published then " published |" else "" end),
-  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $judged.key == "exponent" then " ---: |" else "" end) + (if $design then " ---: | --- |" else "" end) + (if $published then " --- |" else "" end),
+  "| variant | frozen layers | parameters | of them frozen | runs | \(.metric) | \($test.title) |" + (if $judged.key == "exponent" then " \($judged.title) |" else "" end) + " difference | p |" + (if $design and $design.equivalence > 0 then " p of equivalence |" else "" end) + (if $design then " looks | verdict |" else "" end) + (if $published then " published |" else "" end),
+  "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (if $judged.key == "exponent" then " ---: |" else "" end) + (if $design and $design.equivalence > 0 then " ---: |" else "" end) + (if $design then " ---: | --- |" else "" end) + (if $published then " --- |" else "" end),
   (.configurations[] | . as $row | ([$row.runs[] | select(.parameters != null)][0] // null) as $run | verdict($judged.key) as $verdict |
     ($row.encoder.frozen + $row.decoder.frozen) as $frozen |
     [ $row.name,
@@ -77,9 +77,10 @@ else
       ($row[$test.key] | spread($test.digits)),
       (if $judged.key == "exponent" then $row.exponent | spread($judged.digits) else empty end),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
-      (if $row.baseline then "" else $verdict | probability end)
+      (if $row.baseline then "" else $verdict | probability end),
+      (if $design and $design.equivalence > 0 then if $row.baseline then "" else {p: $verdict.p_equal} | probability end else empty end)
     ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
-  ([.notes[] | select(startswith("the sweep is looked at") | not) |
+  ([.notes[] | select(test("judged by the sweep.s sequential design") | not) |
     # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.
     select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF|of another checkpoint than `tarn test`") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)
 end

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tarn/lab/results.h"
@@ -89,8 +90,8 @@ static bool print_forms(const tarn_advice_record *r) {
     printf("\n");
   }
   printf(
-      "(over the baseline's: trained/base, trained parameters; update/base, time of an update, medians of the logs, "
-      "%s clock)\n\n",
+      "(trained/base, update/base: trained parameters and time of an update, divided by the baseline's; times are "
+      "medians of the logs by the %s clock)\n\n",
       r->clock);
   return whole;
 }
@@ -167,14 +168,90 @@ static void print_obstacles(const tarn_advice_record *r) {
   if (any) printf("\n");
 }
 
+// --- in short
+
+static const char *name_of(const tarn_advice_record *r) {
+  const char *slash = strrchr(r->folder, '/');
+  return slash && slash[1] ? slash + 1 : r->folder;
+}
+
+static void print_forms_of(const tarn_advice_record *r, const size_t *forms, size_t count) {
+  for (size_t i = 0; i < count; i++) printf("%s%s", i ? ", " : "", r->forms[forms[i]].variant);
+}
+
+// The recommended forms of a record, each once.
+static size_t recommended(size_t forms[3], const tarn_advice_record *r) {
+  const size_t all[] = {r->shallower, r->fewest, r->fastest};
+  size_t count = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    bool listed = all[i] >= r->form_count;
+    for (size_t k = 0; k < count; k++) listed = listed || forms[k] == all[i];
+    if (!listed) forms[count++] = all[i];
+  }
+  return count;
+}
+
+static void print_worse(const tarn_advice_record *const *records, size_t count) {
+  bool any = false;
+  for (size_t i = 0; i < count; i++) {
+    const tarn_advice_record *r = records[i];
+    bool here = false;
+    for (size_t k = 0; k < r->form_count; k++) {
+      if (r->forms[k].decision != TARN_ADVICE_WORSE) continue;
+      if (!here) printf("%s%s: ", any ? "; " : "- decided to be worse than the baseline: ", name_of(r));
+      printf("%s%s", here ? ", " : "", r->forms[k].variant);
+      any = here = true;
+    }
+  }
+  if (any) printf("\n");
+}
+
+static void print_conclusion(const tarn_advice_record *const *records, size_t count) {
+  bool any = false;
+  if (count == 0) return;
+  printf("in short, by %zu record%s, those nearest to your model first:\n", count, count == 1 ? "" : "s");
+  for (size_t i = 0; i < count; i++) {
+    size_t forms[3];
+    const size_t good = recommended(forms, records[i]);
+    if (good == 0) continue;
+    printf("- %s recommends ", name_of(records[i]));
+    print_forms_of(records[i], forms, good);
+    printf("%s\n", records[i]->distant_count ? ", for another model than yours" : "");
+    any = true;
+  }
+  if (!any)
+    printf(
+        "- nothing is recommended: no form with layers frozen or left out is decided to be better than its baseline, "
+        "or "
+        "equivalent\n");
+  print_worse(records, count);
+  printf("- what is named in neither line is undecided\n\n");
+}
+
+// The records that are used, by the number of differences from the model.
+static size_t by_distance(const tarn_advice_record **records, const tarn_advice *advice) {
+  size_t count = 0;
+  for (size_t i = 0; i < advice->record_count; i++) {
+    if (advice->records[i].left_out) continue;
+    size_t at = count++;
+    for (; at > 0 && records[at - 1]->distant_count > advice->records[i].distant_count; at--)
+      records[at] = records[at - 1];
+    records[at] = &advice->records[i];
+  }
+  return count;
+}
+
 int advice_print_text(const cli_command *command, const tarn_advice *advice) {
   bool whole = true;
+  const tarn_advice_record **records = calloc(advice->record_count + 1, sizeof(tarn_advice_record *));
+  if (!records) return cli_no_memory(command);
+  const size_t count = by_distance(records, advice);
   printf("\nrecords of experiments, for this model of the task %s (", advice->task);
   print_model(&advice->model);
   printf(")\n\n");
-  for (size_t i = 0; i < advice->record_count; i++) {
-    const tarn_advice_record *r = &advice->records[i];
-    if (r->left_out) continue;
+  print_conclusion(records, count);
+  for (size_t i = 0; i < count; i++) {
+    const tarn_advice_record *r = records[i];
     print_head(r);
     whole = print_forms(r) && whole;
     print_lines(r);
@@ -184,6 +261,7 @@ int advice_print_text(const cli_command *command, const tarn_advice *advice) {
   for (size_t i = 0; i < advice->record_count; i++)
     if (advice->records[i].left_out)
       printf("not used: %s: %s\n", advice->records[i].folder, advice->records[i].left_out);
+  free(records);
   return whole ? CLI_OK : cli_no_memory(command);
 }
 

@@ -133,8 +133,8 @@ static tarn_status judge_sequential(tarn_advice_form *form, struct tarn__advice_
   form->difference = v->difference;
   form->low = v->low;
   form->high = v->high;
-  form->p = v->p;
-  form->p_equal = v->p_equal;
+  form->p = v->looks > 0 ? v->p : NAN;
+  form->p_equal = v->looks > 0 ? v->p_equal : NAN;
   // What is worse by less than the margin is equivalent within it: either is a verdict of its own.
   const bool equal = v->decision == TARN_SEQUENTIAL_EQUIVALENT ||
                      (v->decision == TARN_SEQUENTIAL_WORSE && design->equivalence > 0 && v->p_equal <= design->alpha);

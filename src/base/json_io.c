@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -90,6 +91,14 @@ static void say_too_many(json_error_t *error, const char *text, size_t position)
   snprintf(error->text, sizeof error->text, "more than %d values", TARN__JSON_VALUES);
 }
 
+// Two machines that made one record, which git could not join.
+static void say_conflict(json_error_t *error, const char *text, size_t size) {
+  static const char mark[] = "\n<<<<<<< ";
+  if (!memmem(text, size, mark, sizeof mark - 1)) return;
+  snprintf(error->text, sizeof error->text,
+           "an unresolved conflict of git: keep one side of the folder (git checkout --ours FOLDER)");
+}
+
 tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t flags, json_error_t *error) {
   const size_t past = values_end(text, size);
   if (past < size) {
@@ -105,6 +114,7 @@ tarn_status tarn__json_parse(json_t **out, const char *text, size_t size, size_t
   }
   *out = json_loadb(text, size, flags, error);
   end(false);
+  if (!*out && error) say_conflict(error, text, size);
   return TARN_STATUS_OK;
 }
 

@@ -16,6 +16,7 @@
 #include "report/sentence_bleu.h"
 #include "report/test_outputs.h"
 #include "run/names.h"
+#include "tarn/lab/recipes.h"
 #include "tarn/lab/results.h"
 #include "tarn/score.h"
 
@@ -119,7 +120,12 @@ tarn_status tarn_record(tarn_record_summary *summary, const char *sweep, const c
   int lock = -1;
   TARN_REQUIRE(!tarn__file_same(sweep, record), USAGE, "%s: a sweep cannot be its own record", record);
   TARN_TRY(tarn__path_join(path, sweep, TARN__SWEEP_JSON));
-  TARN_REQUIRE(tarn__file_exists(path), USAGE, "%s: it is no sweep's folder: it has no " TARN__SWEEP_JSON, sweep);
+  if (!tarn__file_exists(path)) {
+    char below[PATH_MAX];
+    TARN_TRY(tarn__path_join(below, sweep, TARN_RECIPE_RUNS "/" TARN__SWEEP_JSON));
+    return tarn__fail(TARN_STATUS_USAGE, "%s: it is no sweep's folder: it has no " TARN__SWEEP_JSON "%s", sweep,
+                      tarn__file_exists(below) ? "; its folder " TARN_RECIPE_RUNS " is one" : "");
+  }
   TARN_TRY(tarn__path_join(path, record, TARN__RUN_LOCK));
   TARN_TRY(tarn__mkdir(record));
   TARN_TRY(tarn__lock(&lock, path));

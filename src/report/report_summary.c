@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/report_write.h"
+#include "significance/verdict.h"
 
 static void say(tarn__summary *summary, const char *sentence) {
   if (summary->count < TARN__REPORT_SENTENCES && *sentence) summary->sentences[summary->count++] = sentence;
@@ -158,6 +159,42 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
                                    named(view, fast), tarn__report_number(view, mine, 0), mine / base,
                                    tarn__report_number(view, base, 0)));
   }
+}
+
+// The times to the best of a configuration's runs.
+static size_t times_of(double *times, const tarn__report *view, size_t group) {
+  const tarn_results_group *g = &view->results->groups[group];
+  size_t count = 0;
+  for (size_t i = 0; i < g->run_count; i++) {
+    const double seconds = view->table->measures[g->runs[i]].best_seconds;
+    if (!isnan(seconds)) times[count++] = seconds;
+  }
+  return count;
+}
+
+// Whether the times of two configurations differ decidedly: Welch's test of this pair alone.
+static const char *time_words(tarn__report *view, size_t group, size_t regular) {
+  tarn_results_verdict v = {0};
+  void *memory;
+  const tarn__verdict_test test = {.less = true};
+  if (view->table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[group].basis == TARN_RESULTS_OTHER_PROCESSORS)
+    return "no verdict, since runs are of several processors";
+  view->status = view->status == TARN_STATUS_OK
+                     ? tarn__arena_alloc(&view->arena, &memory, 2 * view->results->run_count, sizeof(double))
+                     : view->status;
+  if (view->status != TARN_STATUS_OK) return "";
+  double *times = memory, *others = times + view->results->run_count;
+  const tarn__verdict_side a = {.scores = times, .runs = times_of(times, view, group)};
+  const tarn__verdict_side b = {.scores = others, .runs = times_of(others, view, regular)};
+  tarn__verdict_of(&v, &a, &b, &test);
+  if (isnan(v.p_single)) return "no verdict";
+  char p[TARN_RESULTS_P_TEXT];
+  tarn_results_p(p, v.p_single);
+  return tarn__report_text(view, "%s, p %s%s of this pair alone", v.p_single <= 0.05 ? "decided" : "undecided",
+                           *p == '<' ? "" : "= ", p);
+}
+
+static void say_soonest(tarn__summary *summary, tarn__report *view) {
   const tarn__report_entry *soon = NULL;
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
@@ -167,17 +204,12 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
     if (!soon || entry->row->time_ratio < soon->row->time_ratio) soon = entry;
   }
   if (!soon) return;
-  const char *who =
-      tarn__report_text(view,
-                        soon->row->time_ratio < 0.995
-                            ? "Among models with frozen layers, %s saves the most time against its regular model"
-                            : "No model with frozen layers saves time against its regular model; %s comes nearest",
-                        named(view, soon));
-  say(summary,
-      tarn__report_text(view,
-                        "%s: it reaches its best %s in %.2f times the time of %s, which has as many updatable "
-                        "layers.",
-                        who, view->score, soon->row->time_ratio, view->results->groups[soon->row->regular].name));
+  say(summary, tarn__report_text(view,
+                                 "Of models with frozen layers %s has the least time to its best %s beside that of its "
+                                 "regular model, which has as many updatable layers: %.2f times that of %s (%s).",
+                                 named(view, soon), view->score, soon->row->time_ratio,
+                                 view->results->groups[soon->row->regular].name,
+                                 time_words(view, soon->row->group, soon->row->regular)));
 }
 
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {
@@ -194,5 +226,6 @@ tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {
     if (scores[i].about < TARN_RESULTS_JUDGED_BEST) say_verdicts(summary, view, scores[i].about);
   }
   say_speed(summary, view);
+  say_soonest(summary, view);
   return view->status;
 }

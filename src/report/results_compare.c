@@ -185,6 +185,26 @@ static tarn_status note_sources(struct tarn__results_table_memory *t) {
   return sources == 0 ? TARN_STATUS_OK : note_source(t, first);
 }
 
+// Times of different processors say which is faster, and so do areas over time.
+static tarn_status note_processors(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    const char *own = r->runs[i].state == TARN_RESULTS_FINISHED ? r->runs[i].processor : NULL;
+    bool seen = !own;
+    for (size_t k = 0; k < i && !seen; k++) {
+      const tarn_results_run *other = &r->runs[k];
+      seen = other->state == TARN_RESULTS_FINISHED && other->processor && strcmp(other->processor, own) == 0;
+    }
+    if (!seen) TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s", names, count++ > 0 ? ", " : "", own));
+  }
+  t->other_processors = count > 1;
+  if (count < 2) return TARN_STATUS_OK;
+  return tarn__table_note(
+      t, "runs are of several processors, so no verdict compares their times or areas over time: %s", names);
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   for (size_t i = 0; i < r->run_count; i++) {
@@ -216,6 +236,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   TARN_TRY(note_sources(t));
+  TARN_TRY(note_processors(t));
   TARN_TRY(note_exponents(t));
   return note_rising(t);
 }

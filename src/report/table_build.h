@@ -18,6 +18,7 @@ struct tarn__results_table_memory {
   size_t note_capacity;
   bool other_smoothing;    // runs differ in train.label_smoothing
   bool other_sources;      // their energy comes from different sources
+  bool other_processors;   // they were trained by different processors
   bool other_losses;       // their validation losses are on different sentences
   bool other_predictions;  // their losses are of different predictions
   bool other_decoding;     // they translate in different ways

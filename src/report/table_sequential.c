@@ -97,9 +97,7 @@ tarn_status tarn__table_planned(tarn_results_verdict *v, tarn__judging *w, size_
   v->error = s->error;
   v->seed_error = s->seed_error;
   v->freedom = s->freedom;
-  if (s->looks == 0) return TARN_STATUS_OK;  // the difference is that of the runs so far
-  v->difference = s->difference;
-  v->runs = v->other_runs = (size_t)s->seeds;
+  if (s->looks > 0) v->difference = s->difference;  // else that of the runs so far
   return TARN_STATUS_OK;
 }
 

@@ -41,19 +41,23 @@ void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
     text[0] = '\0';
   else if (p < 0.001)
     snprintf(text, TARN_RESULTS_P_TEXT, "< 0.001");
+  else if (p > 0.05 && p < 0.0505)  // or it would look decided
+    snprintf(text, TARN_RESULTS_P_TEXT, "%.4f", p);
   else
     snprintf(text, TARN_RESULTS_P_TEXT, "%.3f", fmin(p, 1));
 }
 
 const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdict *v) {
-  static const char *const none[TARN_RESULTS_BASES] = {[TARN_RESULTS_ONE_SEED] = "no verdict (one seed)",
-                                                       [TARN_RESULTS_TWO_SEEDS] = "no verdict (two seeds)",
-                                                       [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
-                                                       [TARN_RESULTS_NO_RESAMPLES] = "no verdict (no resamples)",
-                                                       [TARN_RESULTS_OTHER_LOSSES] = "no verdict (other losses)",
-                                                       [TARN_RESULTS_OTHER_SOURCES] = "no verdict (other sources)",
-                                                       [TARN_RESULTS_NO_SPREAD] = "no verdict (equal seeds)",
-                                                       [TARN_RESULTS_NO_SCORES] = "no verdict (no score)"};
+  static const char *const none[TARN_RESULTS_BASES] = {
+      [TARN_RESULTS_ONE_SEED] = "no verdict (one seed)",
+      [TARN_RESULTS_TWO_SEEDS] = "no verdict (two seeds)",
+      [TARN_RESULTS_NO_ITEMS] = "no verdict (outputs missing)",
+      [TARN_RESULTS_NO_RESAMPLES] = "no verdict (no resamples)",
+      [TARN_RESULTS_OTHER_LOSSES] = "no verdict (other losses)",
+      [TARN_RESULTS_OTHER_SOURCES] = "no verdict (other sources)",
+      [TARN_RESULTS_OTHER_PROCESSORS] = "no verdict (other processors)",
+      [TARN_RESULTS_NO_SPREAD] = "no verdict (equal seeds)",
+      [TARN_RESULTS_NO_SCORES] = "no verdict (no score)"};
   bool models = v->basis == TARN_RESULTS_MODELS;
   switch (v->decision) {
     case TARN_RESULTS_BETTER:
@@ -182,12 +186,19 @@ static bool is_energy(int measure) {
   return measure == TARN_RESULTS_JUDGED_EPOCH_JOULES || measure == TARN_RESULTS_JUDGED_BEST_JOULES;
 }
 
+static bool is_timed(int measure) {
+  return measure == TARN_RESULTS_JUDGED_AUCC || measure == TARN_RESULTS_JUDGED_BEST_SECONDS ||
+         measure == TARN_RESULTS_JUDGED_EPOCH_SECONDS || measure == TARN_RESULTS_JUDGED_BUDGET_STEP ||
+         measure == TARN_RESULTS_JUDGED_BUDGET_EPOCH;
+}
+
 // Losses include label smoothing; a table by another score may have runs that differ in it, or in what they predict,
 // and has a note then.
 static bool is_comparable(const struct tarn__results_table_memory *t, int measure) {
   const bool same = !t->other_smoothing && !t->other_predictions;
   if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return same && !t->other_losses;
   if (is_energy(measure)) return !t->other_sources;
+  if (is_timed(measure)) return !t->other_processors;
   const bool training =
       measure == TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS || measure == TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS;
   return !training || same;
@@ -208,6 +219,8 @@ static tarn_status judge_by_plan(tarn_results_judged *judged, tarn_results_verdi
     judged->comparisons = verdicts[g].comparisons;
     if (seeds == 0) continue;
     tarn__judging_collect(w, (size_t)seeds);
+    verdicts[g].runs = w->sides[g].runs;
+    verdicts[g].other_runs = w->sides[baseline].runs;
     verdicts[g].seed_count = 0;
     TARN_TRY(by_seed(&verdicts[g], w, g, baseline));
   }
@@ -226,7 +239,9 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
                      .outputs = outputs,
                      .test = {.less = less},
                      .comparable = is_comparable(t, measure),
-                     .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
+                     .other = is_energy(measure)  ? TARN_RESULTS_OTHER_SOURCES
+                              : is_timed(measure) ? TARN_RESULTS_OTHER_PROCESSORS
+                                                  : TARN_RESULTS_OTHER_LOSSES};
   tarn_results_judged *judged = &t->public.judged[measure];
   void *memory;
   if (outputs && outputs->items > 0) {

@@ -186,8 +186,8 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
   const tarn_results_verdict *last = &looks->at[n - 1];
   v->difference = last->difference;
   // What one run lacks, all later looks lack.
-  if (last->basis >= TARN_RESULTS_NO_ITEMS && last->basis <= TARN_RESULTS_OTHER_SOURCES)
-    v->obstacle = last->words ? last->words : "no verdict";
+  const bool lacking = last->basis >= TARN_RESULTS_NO_ITEMS && last->basis <= TARN_RESULTS_OTHER_SOURCES;
+  if (lacking || last->basis == TARN_RESULTS_OTHER_PROCESSORS) v->obstacle = last->words ? last->words : "no verdict";
   if (!isnan(last->p_single)) {
     v->error = last->error;
     v->seed_error = last->seed_error;
@@ -224,7 +224,8 @@ tarn_status tarn__sequential_chance(double *chance, const tarn_sequential_verdic
   // Of a sum of variances only the seeds' part falls with their number.
   const double more = (double)design->looks[look] / (double)v->seeds;
   const double seeds = v->seed_error * v->seed_error, now = v->error * v->error;
-  const double then = now - seeds + seeds / more, freedom = v->freedom * more, error = sqrt(then);
+  const double then = now - seeds + seeds / more, error = sqrt(then);
+  const double freedom = v->freedom * (double)(design->looks[look] - 1) / (double)(v->seeds - 1);
   const double deviation = sqrt(fmax(now - then, 0));
   double times_error, share = 0;
   const size_t comparisons = v->comparisons > 0 ? v->comparisons : 1;

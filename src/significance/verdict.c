@@ -7,10 +7,11 @@
 #define LEVEL 0.05         // accepted rate of false verdicts
 enum { SEEDS_LEAST = 3 };  // required for a verdict on configurations
 
+// From the first value on, so that the mean of equal values is exact and their variance 0.
 static double mean_of(const double *values, size_t count) {
   double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += values[i];
-  return sum / (double)count;
+  for (size_t i = 1; i < count; i++) sum += values[i] - values[0];
+  return values[0] + sum / (double)count;
 }
 
 // Sample variance; 0 for one value, where it is unknown.
@@ -113,6 +114,9 @@ void tarn__verdict_of(tarn_results_verdict *v, const tarn__verdict_side *a, cons
   double half = tarn__student_quantile(LEVEL, v->freedom) * v->error;
   v->low = v->difference - half;
   v->high = v->difference + half;
+  // Of p, which many comparisons are corrected by: else a variance of few seeds that is small by chance leaves the
+  // items' many degrees, and the tails are those of a normal distribution.
+  if (a->runs > 1 && b->runs > 1) v->freedom = fmin(v->freedom, (double)(a->runs + b->runs - 2));
   if (v->basis != TARN_RESULTS_TWO_SEEDS) v->p_single = tarn__student_p(v->difference / v->error, v->freedom);
 }
 

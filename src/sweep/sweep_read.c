@@ -13,7 +13,7 @@
 #include "sweep/spec.h"
 #include "tarn/text.h"
 
-enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20, MOST_THREADS = 4096 };
+enum { PATH_TEXT = 256, LARGEST_FILE = 1 << 20, MOST_THREADS = 4096, MOST_LISTED = 8 };
 
 static const char *const equalize_names[TARN_SWEEP_EQUALIZE_COUNT] = {"no", "parameters", "trained", "flops"};
 
@@ -52,7 +52,12 @@ tarn_status tarn__sweep_unknown_word(const tarn__yaml_node *node, const char *wh
   const char *near = tarn_text_nearest(word, names, count);
   tarn__yaml_show(shown, word);
   if (near) return tarn__yaml_fail(node, "unknown %s \"%s\"; did you mean \"%s\"?", what, shown, near);
-  return tarn__yaml_fail(node, "unknown %s \"%s\"", what, shown);
+  // Few words are all listed.
+  char list[256] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < count && count <= MOST_LISTED && used < sizeof list; i++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "; expected one of " : ", ", names[i]);
+  return tarn__yaml_fail(node, "unknown %s \"%s\"%s", what, shown, used < sizeof list ? list : "");
 }
 
 tarn_status tarn__sweep_check_keys(const tarn__yaml_node *map, const char *what, const char *const *names,

@@ -49,6 +49,9 @@ static tarn_status read_measure(const tarn_sweep *sweep, const tarn__yaml_node *
   if (word < TARN__SEQUENTIAL_TESTS && word != own)
     return tarn__yaml_fail(node, "sequential.measure: the sweep's test does not give %s, but %s", names[word],
                            own < TARN__SEQUENTIAL_TESTS ? names[own] : "there is none");
+  // Else it is over the time of the longest run, so that a later run would change looks that were taken.
+  if (strcmp(names[word], "aucc_mean") == 0 && sweep->budget_seconds == 0)
+    return tarn__yaml_fail(node, "sequential.measure: aucc_mean needs the key budget, the time of the areas");
   design->measure = names[word];
   return TARN_STATUS_OK;
 }

@@ -304,16 +304,20 @@ static void one_seed_speaks_of_two_models(void **state) {
   SHARE_HOLDS(held >= 93 * experiments / 100 && held <= 97 * experiments / 100);
 }
 
-// Five configurations that do not differ, against the first: how often a table has any false verdict, and any leader.
-static void tables_seldom_err(void **state) {
-  const world w = {.seeds = 3, .configurations = 5, .quality = {0.25, 0.25}, .configuration = 1, .run = 0.7};
-  int wrong = 0, wrong_singly = 0, led = 0;
-  (void)state;
+typedef struct errors {
+  double wrong, singly, led;  // per cent of tables
+} errors;
+
+// Five configurations that do not differ, against the first: how often a table has any false verdict, any without the
+// correction, and any leader.
+static errors errors_of(const world *w) {
+  errors all = {0};
+  const double each = 100.0 / experiments;
   for (int e = 0; e < experiments; e++) {
     tarn_results_verdict against[5];
     bool any = false, singly = false, leads = true;
     size_t best = 0;
-    run_experiment(&w);
+    run_experiment(w);
     for (size_t c = 0; c < 5; c++) {
       tarn__verdict_of(&against[c], &now.sides[c], &now.sides[0], &simulated);
       if (against[c].difference > against[best].difference) best = c;
@@ -327,15 +331,29 @@ static void tables_seldom_err(void **state) {
       tarn__verdict_of(&v, &now.sides[best], &now.sides[c], &simulated);
       leads = tarn__verdict_leads(&v, 4);
     }
-    wrong += any;
-    wrong_singly += singly;
-    led += leads;
+    all.wrong += any ? each : 0;
+    all.singly += singly ? each : 0;
+    all.led += leads ? each : 0;
   }
-  print_message("false verdicts: %.1f %% of tables, without correction %.1f %%; false leaders %.1f %%\n",
-                100.0 * wrong / experiments, 100.0 * wrong_singly / experiments, 100.0 * led / experiments);
-  SHARE_HOLDS(wrong >= experiments / 200 && wrong <= 6 * experiments / 100);
-  SHARE_HOLDS(wrong_singly > 9 * experiments / 100);
-  SHARE_HOLDS(led <= 5 * experiments / 100);
+  return all;
+}
+
+// Where seeds dominate, where items do, and where the baseline varies a third as much as the others, so that its
+// variance and theirs are often small by chance at once.
+static void tables_seldom_err(void **state) {
+  static const double spreads[][2] = {{3, 3}, {0.25, 0.25}, {0.25, 0.75}};
+  (void)state;
+  for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+    const world w = {
+        .seeds = 3, .configurations = 5, .quality = {spreads[k][0], spreads[k][1]}, .configuration = 1, .run = 0.7};
+    const errors found = errors_of(&w);
+    print_message(
+        "spreads %g and %g: false verdicts in %.1f %% of tables, without correction %.1f %%; false leaders "
+        "%.1f %%\n",
+        spreads[k][0], spreads[k][1], found.wrong, found.singly, found.led);
+    SHARE_HOLDS(found.wrong <= 6 && found.led <= 5);
+    if (k == 0) SHARE_HOLDS(found.wrong >= 0.5 && found.singly > 6);
+  }
 }
 
 // A method that never decides would pass all of the above.

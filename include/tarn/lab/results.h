@@ -136,7 +136,8 @@ typedef struct tarn_results_run {
   double seconds;
   int64_t step;
   double epoch;
-  const char *clock;  // "wall" or "cpu"
+  const char *clock;      // "wall" or "cpu"
+  const char *processor;  // its model, of the machine that ended the training; NULL: not recorded
   int64_t threads;
   int64_t parameters, trained_parameters, frozen_parameters;  // each parameter counted once; the first is the sum of
                                                               // the others
@@ -311,6 +312,12 @@ typedef struct tarn_results_statistic {
 // the other side does not depend on its seed at all. All of this assumes normal distributions, which trainings that
 // occasionally fail do not have.
 //
+// p has no more than n_a + n_b - 2 degrees of freedom (with one seed on both sides: those of the items). A seeds' part
+// that is small by chance would leave the many degrees of the items; an interval of 95 % hardly suffers from that, but
+// the small p that many comparisons ask for lie where the tails of normal and Student's distributions differ most: with
+// 3 seeds, items a fifth of the seeds' part and a baseline that varies a third as much as the others, 11 % of tables of
+// 6 comparisons would have a false verdict, and 29 % of 81. So p may be above 0.05 where the interval excludes 0.
+//
 // Seeds are not paired: the same seed gives two models the same order of the data but different initial weights, and
 // the effects on their scores are nearly uncorrelated. With a correlation the difference would be more certain than
 // stated, not less. Scores without test items (from the log: best, areas, times, losses) have only the seeds' part,
@@ -330,9 +337,10 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_NO_RESAMPLES,    // none: a test score, and options.resamples is 0
   TARN_RESULTS_OTHER_LOSSES,  // none: losses with different label smoothing, on different validation data, or of models
                               // that predict different things
-  TARN_RESULTS_OTHER_SOURCES,  // none: energies measured by different sources
-  TARN_RESULTS_NO_SPREAD,      // none: runs of different seeds have equal scores, so the variation is unknown
-  TARN_RESULTS_NO_SCORES,      // none: no finished run on one side has the score
+  TARN_RESULTS_OTHER_SOURCES,     // none: energies measured by different sources
+  TARN_RESULTS_NO_SPREAD,         // none: runs of different seeds have equal scores, so the variation is unknown
+  TARN_RESULTS_NO_SCORES,         // none: no finished run on one side has the score
+  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, or areas over time, of runs of several processors
   TARN_RESULTS_BASES
 } tarn_results_basis;
 
@@ -351,7 +359,7 @@ typedef struct tarn_results_verdict {
   size_t runs, other_runs;  // of the configuration and of the other one
   double difference;        // mean minus the other one's mean
   double low, high;         // 95 % interval, for this comparison alone
-  double error, freedom;    // standard error, degrees of freedom
+  double error, freedom;    // standard error, degrees of freedom of p
   double seed_error;        // the seeds' part of `error`: error^2 = seed_error^2 + the items' variance
   double p;                 // two-sided, corrected for multiple comparisons (Holm 1979)
   double p_single;          // the same without the correction
