@@ -77,8 +77,8 @@ else
       ($row[$test.key] | spread($test.digits)),
       (if $judged.key == "exponent" then $row.exponent | spread($judged.digits) else empty end),
       (if $row.baseline then "" else $verdict | change($judged.unit; $judged.digits) end),
-      (if $row.baseline then "" else $verdict | probability end),
-      (if $design and $design.equivalence > 0 then if $row.baseline then "" else {p: $verdict.p_equal} | probability end else empty end)
+      (if $row.baseline then "" elif $design and $verdict.looks == 0 then "-" else $verdict | probability end),
+      (if $design and $design.equivalence > 0 then if $row.baseline then "" elif $verdict.looks == 0 then "-" else {p: $verdict.p_equal} | probability end else empty end)
     ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
   ([.notes[] | select(test("judged by the sweep.s sequential design") | not) |
     # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.

@@ -219,13 +219,9 @@ static void print_conclusion(const tarn_advice_record *const *records, size_t co
     printf("%s\n", records[i]->distant_count ? ", for another model than yours" : "");
     any = true;
   }
-  if (!any)
-    printf(
-        "- nothing is recommended: no form with layers frozen or left out is decided to be better than its baseline, "
-        "or "
-        "equivalent\n");
+  if (!any) printf("- nothing is recommended; each record says why\n");
   print_worse(records, count);
-  printf("- what is named in neither line is undecided\n\n");
+  printf("\n");
 }
 
 // The records that are used, by the number of differences from the model.

@@ -109,8 +109,8 @@ static int list(int argc, char **argv) {
 static void print_recipe(const tarn_recipe *recipe, const char *given) {
   char name[RECIPE_SCORE_TEXT], expected[RECIPE_EXPECTED_TEXT];
   fputs(recipe->text, stdout);
-  printf("\n# %s expected: %s\n# It runs, in the output folder, where inputs/ has links to the data:\n",
-         recipe_score_name(name, recipe), recipe_expected(expected, recipe));
+  printf("\n# %s expected: %s\n# It runs, in the output folder%s:\n", recipe_score_name(name, recipe),
+         recipe_expected(expected, recipe), recipe->need_count > 0 ? ", where inputs/ has links to the data" : "");
   recipe_print_steps(stdout, recipe, "#   ");
   if (recipe->model) {
     fputs("# The description: tarn recipe show", stdout);
@@ -298,7 +298,7 @@ static int announce(const running *r) {
     printf("%s: %s\n%s\n", recipe->name, recipe->task, recipe->summary);
     recipe_print_data(recipe);
     if (r->dry_run) {
-      printf("commands (inputs/ has links to the data):\n");
+      printf("commands%s:\n", recipe->need_count > 0 ? " (inputs/ has links to the data)" : "");
       recipe_print_steps(stdout, recipe, "  ");
     }
     recipe_print_expected(recipe);

@@ -171,7 +171,7 @@ static int print_end(const view *v) {
   if (!v->quiet && !v->json) {
     printf("%zu of %zu runs are finished in %s\n", done, sweep->run_count, sweep->folder);
     if (v->elsewhere && left == 0) printf("compare them with: tarn compare %s\n", sweep->folder);
-    if (sweep->sequential.max_seeds > 0 && left == 0)
+    if (sweep->sequential.max_seeds > (int64_t)sweep->first_seeds && left == 0)
       printf(
           "further seeds by the sequential design, up to %lld: tarn record %s --output RECORDS/%s, then\n"
           "tarn sweep --queue RECORDS/%s --output DIR\n",
@@ -346,7 +346,7 @@ int cmd_sweep(int argc, char **argv) {
       {"cancel", CLI_FLAG, &wished.cancel, NULL, "end the sweep's jobs in Slurm; those that run save their state", 0,
        0},
       {"interval", CLI_REAL, &options.interval, "SECONDS",
-       "with --launcher slurm or --watch, time between two looks at jobs and runs; 0: 10 s", 0.1, 86400},
+       "with --launcher slurm or --watch, time between two looks at jobs and runs; 0: 10 s", 0, 86400},
       {"queue", CLI_FLAG, &wished.queue, NULL,
        "take folders of records instead of SWEEP.yaml, and run what reduces the variance of their open comparisons "
        "most for its cost",

@@ -7,4 +7,4 @@ def mean: if length == 0 then null else add / length end;
 # Of a verdict of tarn compare, whose values are multiplied by $unit.
 def change($unit; $digits): if . == null or .difference == null then "-" else
   (.difference * $unit | fixed($digits)) + (if .low == null then "" else " (\(.low * $unit | fixed($digits)) to \(.high * $unit | fixed($digits)))" end) end;
-def probability: if . == null or .p == null then "-" elif .p < 0.001 then "< 0.001" elif .p > 0.05 and .p < 0.0505 then .p | fixed(4) else .p | fixed(3) end;
+def probability: if . == null or .p == null then "-" elif .p < 0.001 then "< 0.001" elif .p > 0.05 and .p < 0.0505 then [.p, 0.0501] | max | fixed(4) else .p | fixed(3) end;

@@ -94,7 +94,9 @@ static void say_too_many(json_error_t *error, const char *text, size_t position)
 // Two machines that made one record, which git could not join.
 static void say_conflict(json_error_t *error, const char *text, size_t size) {
   static const char mark[] = "\n<<<<<<< ";
-  if (!memmem(text, size, mark, sizeof mark - 1)) return;
+  const size_t length = sizeof mark - 2;
+  const bool begins = size > length && memcmp(text, mark + 1, length) == 0;
+  if (!begins && !memmem(text, size, mark, sizeof mark - 1)) return;
   snprintf(error->text, sizeof error->text,
            "an unresolved conflict of git: keep one side of the folder (git checkout --ours FOLDER)");
 }

@@ -235,8 +235,10 @@ static bool is_of(const tarn_recipe_need *need, const char *path) {
 static bool has_file(const tarn_recipe *recipe, const tarn_recipe_need *beside, const char *name) {
   const size_t length = folder_of(beside) + 1;
   for (size_t i = 0; i < recipe->need_count; i++) {
-    const char *link = recipe->needs[i].links[0];
-    if (strncmp(link, beside->links[0], length) == 0 && strcmp(link + length, name) == 0) return true;
+    const tarn_recipe_need *need = &recipe->needs[i];
+    for (size_t k = 0; k < need->file_count; k++)
+      if (strncmp(need->links[k], beside->links[0], length) == 0 && strcmp(need->links[k] + length, name) == 0)
+        return true;
   }
   return false;
 }

@@ -244,7 +244,7 @@ tarn_status tarn__recipe_check_description(const tarn_recipe *recipe, const char
   tarn_config_close(&config);
   tarn_status status = show_sweep(&s, recipe);
   if (status == TARN_STATUS_OK) {
-    status = tarn__sweep_outline(&sweep, s.sweep);
+    status = tarn__sweep_outline(&sweep, s.sweep, NULL);
     if (status != TARN_STATUS_OK) status = fail_sweep(recipe, status, origin, s.sweep);
   }
   hide(&s);

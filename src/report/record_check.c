@@ -106,7 +106,8 @@ static bool has_finished(const tarn_results *results) {
 static tarn_status check_plan(const json_t *ours, const json_t *theirs, const tarn_results *recorded, const char *sweep,
                               const char *record) {
   const bool planned = json_object_get(theirs, "sequential") != NULL;
-  const bool same = same_value(ours, theirs, "sequential") && (!planned || same_value(ours, theirs, "seeds"));
+  const bool same = tarn__run_same_design(json_object_get(ours, "sequential"), json_object_get(theirs, "sequential")) &&
+                    (!planned || same_value(ours, theirs, "seeds"));
   TARN_REQUIRE(same || !planned, USAGE,
                "%s and %s differ in \"sequential\" of " TARN__SWEEP_JSON
                " or its seeds: the looks at recorded runs were planned otherwise; keep that plan, or record elsewhere",

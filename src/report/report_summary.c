@@ -172,8 +172,9 @@ static size_t times_of(double *times, const tarn__report *view, size_t group) {
   return count;
 }
 
-// Whether the times of two configurations differ decidedly: Welch's test of this pair alone.
-static const char *time_words(tarn__report *view, size_t group, size_t regular) {
+// Whether the times of two configurations, the most distant of `pairs`, differ decidedly: Welch's test, p multiplied by
+// the number of pairs.
+static const char *time_words(tarn__report *view, size_t group, size_t regular, size_t pairs) {
   tarn_results_verdict v = {0};
   void *memory;
   const tarn__verdict_test test = {.less = true};
@@ -189,27 +190,31 @@ static const char *time_words(tarn__report *view, size_t group, size_t regular) 
   tarn__verdict_of(&v, &a, &b, &test);
   if (isnan(v.p_single)) return "no verdict";
   char p[TARN_RESULTS_P_TEXT];
-  tarn_results_p(p, v.p_single);
-  return tarn__report_text(view, "%s, p %s%s of this pair alone", v.p_single <= 0.05 ? "decided" : "undecided",
-                           *p == '<' ? "" : "= ", p);
+  const double corrected = fmin(1, v.p_single * (double)pairs);
+  tarn_results_p(p, corrected);
+  return tarn__report_text(view, "%s, p %s%s, corrected for %zu such model%s",
+                           corrected <= 0.05 ? "decided" : "undecided", *p == '<' ? "" : "= ", p, pairs, plural(pairs));
 }
 
 static void say_soonest(tarn__summary *summary, tarn__report *view) {
   const tarn__report_entry *soon = NULL;
+  size_t pairs = 0;
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
     if (!entry->row || isnan(entry->row->time_ratio) ||
         entry->group->encoder.frozen + entry->group->decoder.frozen == 0)
       continue;
+    pairs++;
     if (!soon || entry->row->time_ratio < soon->row->time_ratio) soon = entry;
   }
   if (!soon) return;
-  say(summary, tarn__report_text(view,
-                                 "Of models with frozen layers %s has the least time to its best %s beside that of its "
-                                 "regular model, which has as many updatable layers: %.2f times that of %s (%s).",
-                                 named(view, soon), view->score, soon->row->time_ratio,
-                                 view->results->groups[soon->row->regular].name,
-                                 time_words(view, soon->row->group, soon->row->regular)));
+  say(summary,
+      tarn__report_text(view,
+                        "Of models with frozen layers %s has the least time to its best %s compared with "
+                        "that of its regular model, which has as many updatable layers: %.2f times that of %s (%s).",
+                        named(view, soon), view->score, soon->row->time_ratio,
+                        view->results->groups[soon->row->regular].name,
+                        time_words(view, soon->row->group, soon->row->regular, pairs)));
 }
 
 tarn_status tarn__report_summary(tarn__summary *summary, tarn__report *view) {

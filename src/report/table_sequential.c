@@ -92,6 +92,7 @@ tarn_status tarn__table_planned(tarn_results_verdict *v, tarn__judging *w, size_
   v->p = s->looks > 0 ? s->p : NAN;
   v->p_single = s->looks > 0 ? s->p_single : NAN;
   v->comparisons = s->comparisons;
+  if (!s->obstacle) v->basis = TARN_RESULTS_CONFIGURATIONS;
   v->low = s->low;
   v->high = s->high;
   v->error = s->error;

@@ -42,7 +42,7 @@ void tarn_results_p(char text[TARN_RESULTS_P_TEXT], double p) {
   else if (p < 0.001)
     snprintf(text, TARN_RESULTS_P_TEXT, "< 0.001");
   else if (p > 0.05 && p < 0.0505)  // or it would look decided
-    snprintf(text, TARN_RESULTS_P_TEXT, "%.4f", p);
+    snprintf(text, TARN_RESULTS_P_TEXT, "%.4f", fmax(p, 0.0501));
   else
     snprintf(text, TARN_RESULTS_P_TEXT, "%.3f", fmin(p, 1));
 }

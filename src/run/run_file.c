@@ -24,6 +24,20 @@ tarn_status tarn__arena_print(const char **text, tarn__arena *arena, const char 
   return TARN_STATUS_OK;
 }
 
+// 0 and 0.0 are the same number, as programs that read and write the file may have it.
+static bool same_values(const json_t *a, const json_t *b) {
+  if (!json_is_number(a) || !json_is_number(b)) return a == b || (a && b && json_equal(a, b));
+  return json_number_value(a) == json_number_value(b);
+}
+
+bool tarn__run_same_design(const json_t *a, const json_t *b) {
+  static const char *const keys[] = {"max_seeds", "looks", "measure", "alpha", "spending", "equivalence", "futility"};
+  if (!json_is_object(a) || !json_is_object(b)) return !json_is_object(a) && !json_is_object(b);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (!same_values(json_object_get(a, keys[i]), json_object_get(b, keys[i]))) return false;
+  return true;
+}
+
 tarn_status tarn__join(const char **path, tarn__arena *arena, const char *folder, const char *name) {
   char text[PATH_MAX];
   TARN_TRY(tarn__path_join(text, folder, name));

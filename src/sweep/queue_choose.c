@@ -19,6 +19,10 @@ double tarn__queue_gain(const tarn_sequential_verdict *v, const tarn_sequential_
   return seeds * (1 - kept) / all;
 }
 
+static bool is_own(const tarn__queue_lane *lane, size_t variant, size_t seed) {
+  return lane->shares == 0 || (variant + seed) % lane->shares == lane->share;
+}
+
 tarn__queue_need tarn__queue_look_need(const tarn__queue_lane *lane, size_t variant, size_t look) {
   const size_t sides[] = {lane->baseline, variant};
   tarn__queue_need need = {0};
@@ -28,6 +32,8 @@ tarn__queue_need tarn__queue_look_need(const tarn__queue_lane *lane, size_t vari
       if (lane->states[run] == TARN__QUEUE_OVER) continue;
       need.runs++;
       need.seconds += lane->seconds[run];
+      if (!is_own(lane, sides[side], s)) continue;
+      need.own_seconds += lane->seconds[run];
       need.longest = fmax(need.longest, lane->seconds[run]);
     }
   return need;
@@ -62,7 +68,7 @@ bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, s
       for (size_t v = 0; v < lane->variants; v++) {
         tarn__queue_pick found = {.lane = l, .variant = v, .seed = s};
         if (lane->states[v * lane->seeds + s] != TARN__QUEUE_READY) continue;
-        if (lane->shares > 0 && (v + s) % lane->shares != lane->share) continue;
+        if (!is_own(lane, v, s)) continue;
         const double value = value_of(&found, lane, v, s);
         if (found.comparisons == 0 || value <= most) continue;
         most = value;
@@ -81,9 +87,9 @@ tarn_status tarn__queue_unaffordable(bool *unaffordable, double *chance, const t
   *chance = NAN;
   if (!is_open(lane, variant)) return TARN_STATUS_OK;
   const tarn__queue_need need = tarn__queue_look_need(lane, variant, look);
-  *unaffordable = need.seconds > seconds || need.longest > longest;
+  *unaffordable = need.own_seconds > seconds || need.longest > longest;
   if (*unaffordable) return TARN_STATUS_OK;
-  while (look + 1 < design->look_count && tarn__queue_look_need(lane, variant, look + 1).seconds <= seconds) look++;
+  while (look + 1 < design->look_count && tarn__queue_look_need(lane, variant, look + 1).own_seconds <= seconds) look++;
   for (size_t i = 0; i < lane->variants; i++) {
     decided += i != lane->baseline && lane->verdicts[i].p <= design->alpha;
     equal += i != lane->baseline && lane->verdicts[i].p_equal <= design->alpha;

@@ -45,7 +45,8 @@ double tarn__queue_gain(const tarn_sequential_verdict *verdict, const tarn_seque
 // The runs of a comparison that are not over and that a look needs.
 typedef struct tarn__queue_need {
   size_t runs;
-  double seconds, longest;  // of all, and of the longest
+  double seconds;               // of all,
+  double own_seconds, longest;  // of those of the own share, and of the longest of these
 } tarn__queue_need;
 tarn__queue_need tarn__queue_look_need(const tarn__queue_lane *lane, size_t variant, size_t look);
 

@@ -147,7 +147,7 @@ static tarn_status open_sweep(struct tarn__queue_memory *q, size_t index) {
       snprintf(text, sizeof text, "%s: it has no " TARN__SWEEP_FILE, folder);
     return tarn__queue_leave(q, index, text);
   }
-  const tarn_status status = tarn__sweep_outline(&s->outline, s->file);
+  const tarn_status status = tarn__sweep_outline(&s->outline, s->file, s->runs);
   if (status == TARN_STATUS_MEMORY) return status;
   if (status != TARN_STATUS_OK) return tarn__queue_leave(q, index, tarn_error_message());
   if (s->outline->sequential.max_seeds == 0) {

@@ -80,8 +80,9 @@ tarn_status tarn__sweep_read_word(const tarn__yaml_node *node, const char *key, 
                                   int *out) TARN_CHECKED;
 
 // Reads a sweep file and the configurations of its variants, not equalized, without looking at data or folders; closed
-// by tarn_sweep_close(). sweep_open.c.
-tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) TARN_CHECKED;
+// by tarn_sweep_close(). `folder`: where its runs are, which go on with as many threads as they began with; NULL: none.
+// sweep_open.c.
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file, const char *folder) TARN_CHECKED;
 
 // Reads the keys of `set`, of a variant (except its `equalize` and `grid`) or of a grid.
 tarn_status tarn__sweep_read_edits(tarn_sweep *sweep, tarn__sweep_edits *edits,

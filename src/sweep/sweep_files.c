@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json_io.h"
 #include "run/names.h"
+#include "run/run_file.h"
 #include "sweep/spec.h"
 
 typedef struct text {
@@ -280,18 +281,20 @@ static tarn_status find_finished(void *user, const char *path, const char *name,
 static tarn_status check_design(const tarn_sweep *sweep, const json_t *old, const char *path) {
   bool finished = false;
   json_t *own = sweep->sequential.max_seeds > 0 ? tarn__sweep_sequential_json(sweep) : json_null();
-  json_t *before = json_deep_copy(json_object_get(old, "sequential"));
-  if (json_is_object(own)) json_object_del(own, "first");
-  if (json_is_object(before)) json_object_del(before, "first");
-  const bool same = json_is_object(before) ? json_equal(before, own) : json_is_null(own);
-  const bool added = !json_is_object(before);
+  const json_t *before = json_object_get(old, "sequential");
+  const bool same = tarn__run_same_design(own, before);
   json_decref(own);
-  json_decref(before);
   if (same) return TARN_STATUS_OK;
   TARN_TRY(tarn__sweep_each_run(sweep->folder, old, find_finished, &finished));
-  TARN_REQUIRE(!finished, USAGE, "%s: %s; put it back, or use another folder", path,
-               added ? "the key sequential was added after runs were finished, so their looks were not planned"
-                     : "the key sequential has changed since runs were finished, whose looks were planned otherwise");
+  TARN_REQUIRE(
+      !finished || json_is_object(before), USAGE,
+      "%s: sequential was added after runs were finished, so their looks were not planned; take it out, or use "
+      "another folder",
+      path);
+  TARN_REQUIRE(!finished, USAGE,
+               "%s: sequential, or the seeds from which its looks follow, has changed since runs were finished, whose "
+               "looks were planned otherwise; put it back, or use another folder",
+               path);
   return TARN_STATUS_OK;
 }
 

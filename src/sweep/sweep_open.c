@@ -291,8 +291,10 @@ tarn_status tarn_sweep_open(tarn_sweep **sweep, const tarn_sweep_options *option
   return status;
 }
 
-static tarn_status outline(tarn_sweep *sweep, const char *file) {
+static tarn_status outline(tarn_sweep *sweep, const char *file, const char *folder) {
+  sweep->folder = folder;
   tarn_status status = tarn__sweep_read(sweep, file);
+  sweep->folder = NULL;
   if (status != TARN_STATUS_OK) return tarn__file_kind_explain(status, file, TARN__FILE_KIND_SWEEP_CONFIG);
   struct tarn__sweep_memory *m = sweep->memory;
   for (size_t i = 0; i < sweep->variant_count; i++) {
@@ -304,9 +306,9 @@ static tarn_status outline(tarn_sweep *sweep, const char *file) {
   return TARN_STATUS_OK;
 }
 
-tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file) {
+tarn_status tarn__sweep_outline(tarn_sweep **sweep, const char *file, const char *folder) {
   TARN_TRY(new_sweep(sweep));
-  const tarn_status status = outline(*sweep, file);
+  const tarn_status status = outline(*sweep, file, folder);
   if (status != TARN_STATUS_OK) tarn_sweep_close(sweep);
   return status;
 }

@@ -442,7 +442,7 @@ static tarn_status read_name(tarn_sweep *sweep, const char *path) {
   }
   TARN_REQUIRE(strlen(file) <= NAME_MAX, USAGE, "%s: the name of the file is too long", path);
   tarn_text_repair(name, file);  // it goes into JSON and YAML, and a file name may have arbitrary bytes
-  const char *dot = strrchr(name, '.');
+  const char *dot = file == (slash ? slash + 1 : path) ? strrchr(name, '.') : NULL;  // a folder's name has no ending
   return tarn__sweep_text(sweep, &sweep->name, "%.*s", dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
 

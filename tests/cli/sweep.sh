@@ -122,7 +122,7 @@ refuse 2 "other.yaml:[0-9]*: equalize is no key of a configuration; it stands be
 cp more.yaml planned.yaml && echo 'sequential: { max_seeds: 5 }' >>planned.yaml
 refuse 2 "sequential was added after runs were finished" "$TARN" sweep planned.yaml --output out
 cp out/sweep.json kept.json && jq '.sequential = {first: 2, max_seeds: 9, looks: [9], measure: "test_bleu", alpha: 0.05, spending: "pocock", equivalence: 0, futility: 0.1}' kept.json >out/sweep.json
-refuse 2 "sequential has changed since runs were finished" "$TARN" sweep planned.yaml --output out
+refuse 2 "sequential, or the seeds from which its looks follow, has changed" "$TARN" sweep planned.yaml --output out
 mv kept.json out/sweep.json
 mkdir elsewhere && echo '{"threads": 7, "variants": [], "seeds": []}' >elsewhere/sweep.json
 sed '/^threads:/d' more.yaml >any.yaml

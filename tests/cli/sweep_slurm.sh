@@ -157,7 +157,7 @@ tail -n 2 out.txt | grep -q '^12 of 12 runs are finished' || fail "not all are f
 at "all is finished"
 # A job writes its last lines after the run's result, which the command waits for.
 no_job_left() { local jobs; jobs=$(squeue -h 2>/dev/null) && [ -z "$jobs" ]; }
-within_two_minutes within_two_minutes no_job_left || fail "jobs are left: $(squeue)"
+within_two_minutes no_job_left || fail "jobs are left: $(squeue)"
 # Each run finished once; killed ones have the bits of an undisturbed local run.
 for run in jobs/*/seed-*; do
   name=${run#jobs/}

@@ -61,7 +61,7 @@ static void first_seeds_may_not_have_begun(void **state) {
   write_report("sweep");
   has("report.md",
       "Of models with frozen layers half (encoder 2 of 3 frozen, LayerDrop 0.1) has the least time to its best "
-      "validation BLEU beside that of its regular model, which has as many updatable layers: 0.50 times that of "
+      "validation BLEU compared with that of its regular model, which has as many updatable layers: 0.50 times that of "
       "regular "
       "(no verdict)");
   has("results.csv", "\nhalf,\"encoder 2 of 3 frozen, LayerDrop 0.1\",L R L,L,no,2,1,0,valid/bleu,120,30,20,10,");
@@ -98,7 +98,8 @@ static void nothing_saves_time_against_nothing(void **state) {
   one_run("still/regular", RUN_REGULAR, 1, VALID(0, 0, 0) VALID(10, 60, 5) VALID(20, 120, 4), 120);
   write_report("still");
   has("report.md",
-      "frozen (encoder 2 of 3 frozen) has the least time to its best validation BLEU beside that of its regular model, "
+      "frozen (encoder 2 of 3 frozen) has the least time to its best validation BLEU compared with that of its regular "
+      "model, "
       "which has as many updatable layers: 2.00 times that of regular (no verdict)");
 }
 

@@ -346,8 +346,8 @@ typedef enum tarn_results_basis {
 
 typedef enum tarn_results_decision {
   TARN_RESULTS_NONE,       // no verdict: see the basis
-  TARN_RESULTS_UNDECIDED,  // p > 0.05
-  TARN_RESULTS_BETTER,     // p <= 0.05, and better; of a neutral measure larger
+  TARN_RESULTS_UNDECIDED,  // p > 0.05; of a sequential design also equivalent, closed, or not looked at yet
+  TARN_RESULTS_BETTER,     // p <= 0.05 (of a design its alpha), and better; of a neutral measure larger
   TARN_RESULTS_WORSE
 } tarn_results_decision;
 
