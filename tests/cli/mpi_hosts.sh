@@ -42,14 +42,14 @@ for kind in "${kinds[@]}"; do
   rm -rf far near
   # One host's link is slowed to a hundredth.
   link_rate 2 20mbit || fail "$kind: the link is not slowed"
-  export TARN_RANK_TIMEOUT=8
+  export TARN_RANK_TIMEOUT=3
   begin train model.yaml --run far
     seconds=$SECONDS
   link_cut 3
   within_two_minutes no_ranks || true
   echo "$kind: a cut link ended all ranks within $((SECONDS - seconds)) s"
   ended "a link that is cut"
-  one_line far.txt "rank 2 on node3 has given no sign of life for 8 s: it was halted, or its host or the link to it is down; this ends all ranks. Go on from what is saved with: tarn train --resume far"
+  one_line far.txt "rank 2 on node3 has given no sign of life for 3 s: it was halted, or its host or the link to it is down; this ends all ranks. Go on from what is saved with: tarn train --resume far"
   link_mend 3 || fail "$kind: the link is not mended"
 
   # Only the launcher sees the death of a rank that is alone on its host.

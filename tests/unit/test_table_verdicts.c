@@ -365,7 +365,11 @@ static void exponents_have_no_better(void **state) {
   assert_int_equal(table->rows[2].exponent.count, 2);
   assert_int_equal(table->sequential_measure, TARN_RESULTS_JUDGED_EXPONENT);
   assert_int_equal(table->sequential[1].decision, TARN_SEQUENTIAL_BETTER);
-  assert_true(has_note(table, "by exponent: larger b; smaller"));
+  assert_true(judged->planned && !table->judged[TARN_RESULTS_JUDGED_BEST].planned);
+  near(judged->verdicts[1].p, table->sequential[1].p);
+  near(judged->verdicts[1].low, table->sequential[1].low);
+  assert_int_equal(judged->verdicts[1].comparisons, 2);
+  assert_true(has_note(table, "exponent is judged by the sweep's sequential design"));
   assert_true(has_note(table, "1 run has no last exponent, as no sentence has a finite one at the end: ex/c/seed-2"));
   assert_true(has_note(table, "8 runs have sentences at the end whose perturbations vanish"));
   tarn_report_default(&report);
