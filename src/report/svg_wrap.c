@@ -24,7 +24,8 @@ static size_t first_line(const char *text, size_t left, double size, double widt
     if (end > 0 && code != ' ' && (end + length >= LINE || width_of(text, end + length, size) > width))
       return last > 0 ? last : end;
     end += length;
-    if (code > 0 && code < 128 && end < left && strchr("-_/,=+)", code)) last = end;
+    // Behind these marks, but not before one that ends a part of a sentence.
+    if (code > 0 && code < 128 && end < left && strchr("-_/,=+)", code) && !strchr(",;:.)", text[end])) last = end;
   }
   return left;
 }

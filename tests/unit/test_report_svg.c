@@ -131,6 +131,12 @@ static void text_is_broken_into_lines(void **state) {
     assert_true(tarn__svg_wrap_width(&lines, TARN__SVG_SMALL) <= 120);
   }
   assert_int_equal(tarn__svg_wrap("short", TARN__SVG_SMALL, 120).count, 1);
+  // No line begins with a comma, wherever it is broken.
+  static const char processors[] = "a processor (of one kind), another (of another kind); 1 thread (of four).";
+  for (double width = 60; width < 400; width += 3) {
+    const tarn__svg_lines lines = tarn__svg_wrap(processors, TARN__SVG_SMALL, width);
+    for (int i = 1; i < lines.count; i++) assert_null(strchr(",;.)", processors[lines.lines[i].start]));
+  }
   assert_true(tarn__svg_wrap(texts[2], TARN__SVG_SMALL, 120).count > 3);
   // Beyond the last line the rest is kept together, and cut where it is drawn.
   char endless[4000];
