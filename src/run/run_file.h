@@ -30,9 +30,8 @@ tarn_status tarn__run_file_whole(const tarn__run_file *file, const json_t *objec
 tarn_status tarn__run_file_pairs(const tarn__run_file *file, const json_t *object, const char *key, const char **out,
                                  tarn__arena *arena) TARN_CHECKED;
 
-// Whether two values of the key "sequential" of a sweep.json are the same design, whatever number of seeds was run
-// first
-// ("first"); none (NULL, null) is one too.
+// Whether two values of the key "sequential" of a sweep.json are the same design, with any number of seeds run at first
+// (the key "first"). Having none (NULL, null) is a design too.
 bool tarn__run_same_design(const json_t *a, const json_t *b);
 
 // "A/B", in the arena.

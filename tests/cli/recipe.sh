@@ -133,6 +133,10 @@ rm copied/inputs
 "$TARN" recipe run ./tested.yaml --output copied --data own.inputs --seeds 2 --quiet || fail "data that were copied with the folder"
 [ -L own.inputs/other ] || fail "a file outside the folder was removed"
 
+# A folder that names its data by their paths, as those of earlier versions do, is told from one of other data.
+cp -r whole earlier && jq '.data |= with_entries(.key |= "/somewhere/" + .)' whole/prepared.json >earlier/prepared.json
+refuse 2 'made by an earlier version of tarn' own --output earlier --quiet
+
 # Until a step is done, other data may be given; a link of the first attempt does not stay in a folder that a step may read whole.
 mkdir kept second && for name in x y z; do echo $name >kept/$name.tsv; done && echo y >second/y.tsv
 cat >links.yaml <<'END'

@@ -144,8 +144,8 @@ typedef struct tarn_recipe_running {
 // step that was interrupted begins again. Then writes the other files named above. Fails with USAGE (missing data; the
 // folder has files and no prepared.json; a step would replace data; other steps, other data, more seeds or other
 // settings were used in this folder before), BUSY (another process prepares here), DATA (a step failed; the message is
-// the step's), INTERRUPTED, IO. After USAGE nothing has changed but links to
-// data that were moved.
+// the step's), INTERRUPTED, IO. After USAGE nothing has changed but links to data that
+// were moved.
 TARN_API tarn_status tarn_recipe_prepare(const tarn_recipe *recipe, const tarn_recipe_running *running) TARN_CHECKED;
 
 // Whether the current folder has all that the steps make of these data, and its links lead to them.
