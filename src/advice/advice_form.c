@@ -67,7 +67,8 @@ tarn_status tarn__advice_same_stack(bool *same, const tarn_config *a, const tarn
 
 // --- what is frozen
 
-// Keys in which a frozen kind differs from the trained layers beside it, apart from being frozen.
+// Keys in which a frozen kind differs from the trained layers beside it, apart from being frozen and from how its first
+// values are drawn.
 typedef struct kind_keys {
   tarn__buffer *out;
   const char *name;  // before the first key; NULL: there is only one kind
@@ -76,9 +77,7 @@ typedef struct kind_keys {
 static tarn_status add_key(void *user, const char *key, const tarn__yaml_node *value, const tarn__yaml_node *base) {
   kind_keys *k = user;
   (void)base;
-  if (!value || strcmp(key, "frozen") == 0) return TARN_STATUS_OK;
-  // The default of frozen layers.
-  if (strcmp(key, "init") == 0 && value->text && strcmp(value->text, "orthogonal") == 0) return TARN_STATUS_OK;
+  if (!value || strcmp(key, "frozen") == 0 || strcmp(key, "init") == 0) return TARN_STATUS_OK;
   tarn__buffer_format(k->out, ", %s%s%s ", k->name ? k->name : "", k->name ? ": " : "", key);
   k->name = NULL;
   tarn__advice_value(k->out, value);
@@ -99,6 +98,12 @@ static tarn_status add_kinds(tarn__buffer *out, const tarn__advice_pair *pair, c
     const char *name = pair->config->kinds[k].name;
     kind_keys keys = {out, (frozen & (frozen - 1)) != 0 ? name : NULL};
     if ((frozen >> k & 1) == 0) continue;
+    // Told whatever the trained layers have: their default is not that of frozen ones.
+    if (pair->config->kinds[k].init != TARN_INIT_ORTHOGONAL) {
+      tarn__buffer_format(out, ", %s%sinit %s", keys.name ? name : "", keys.name ? ": " : "",
+                          tarn__config_word("kinds.NAME.init", (int)pair->config->kinds[k].init));
+      keys.name = NULL;
+    }
     TARN_TRY(tarn__advice_compare(tarn__advice_kind_node(&pair->tree, name),
                                   tarn__advice_kind_node(&pair->tree, trained->name), add_key, &keys));
   }

@@ -415,15 +415,23 @@ static void other_forms(void **state) {
        "L: { heads: 2, ffn: 32 }\n  W: { heads: 2, ffn: 64, frozen: yes }\ndata: { vocab: vocab, train: "
        "train, valid: valid }\n",
        30, 0.1, 1, 600, 800);
+  // Drawn as trained layers are by default, which frozen ones are not.
+  runs("ways/xavier",
+       "model: { d_model: 16, norm: pre }\nencoder: { layers: (X L)*2 }\ndecoder: { layers: L*2 }\nkinds:\n  "
+       "L: { heads: 2, ffn: 32 }\n  X: { heads: 2, ffn: 32, frozen: yes, init: xavier }\ndata: { vocab: vocab, train: "
+       "train, valid: valid }\n",
+       30, 0.1, 1, 600, 400);
   sweep("ways",
         VARIANT("regular") "," VARIANT("embeddings") "," VARIANT("shared") "," VARIANT("both") "," VARIANT(
-            "deeper") "," VARIANT("wide") ",{\"name\": \"equal\", \"set\": {}, \"equalized\": {\"kinds.L.ffn\": \"32\", "
+            "deeper") "," VARIANT("wide") "," VARIANT("xavier") ",{\"name\": \"equal\", \"set\": {}, \"equalized\": {\"kinds.L.ffn\": \"32\", "
                                           "\"equalize\": \"parameters\", \"value\": 10, \"base\": 10}}",
         "1, 2, 3", "");
   applied(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "embeddings", NULL,
           "model.frozen_embeddings=encoder");
   applied(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "shared",
           "kinds.R={ heads: 8, ffn: 64, frozen: yes }", "encoder.layers=(R1 A)*2");
+  applied(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "xavier",
+          "kinds.R={ heads: 8, ffn: 64, frozen: yes, init: xavier }", "encoder.layers=(R A)*2");
   refused(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "both", "it changes more than");
   refused(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "deeper", "it changes more than");
   refused(GIVEN("A*4", "A", "  A: { heads: 8, ffn: 64 }\n"), "ways", "wide", "another \"ffn\" than its trained ones");
@@ -432,6 +440,7 @@ static void other_forms(void **state) {
   assert_string_equal(form_of(advice, "both")->also, "encoder.layers=(R1 L1)*2");
   assert_string_equal(form_of(advice, "equal")->equalized, "kinds.L.ffn=32");
   assert_string_equal(form_of(advice, "embeddings")->what, "embeddings frozen: encoder");
+  assert_string_equal(form_of(advice, "xavier")->what, "2 of 4 encoder layers frozen: (X L)*2, init xavier");
   assert_true(advice->records[0].equalized);
   tarn_advice_close(&advice);
 }
