@@ -24,6 +24,24 @@ def summary($key; $title; $digits):
   if $count == 0 then "\($title): no verdict yet, which needs three seeds of \($baseline) and of another variant."
   else "\($title), against \($baseline) (p corrected for \($count) comparisons): better: \(decided($key; "better") | names); worse: " +
     "\(decided($key; "worse") | names); undecided: \([.configurations[] | select(.baseline | not) | select(verdict($key).decision | IN("better", "worse") | not)] | length)." end;
+# Of a design: areas and times, whose tests count no looks.
+def beside($design; $baseline):
+  ([.configurations[] | .verdicts.aucc_mean | select(.) | .comparisons][0] // 0) as $areas |
+  ([.configurations[] | .verdicts.best_seconds | select(.) | .comparisons][0] // 0) as $times |
+  (if .metric == "valid/bleu" then 2 else 4 end) as $digits |
+  (.budget_seconds / 60 | fixed(1)) as $most | (.least_budget_seconds / 60 | fixed(1)) as $least |
+  if $design == null or $design.measure == "aucc_mean" or $areas + $times == 0 then empty else
+    "",
+    "What the design does not judge: the area under \(.metric) over training time (AUCC, divided by T of \(if $least != $most then "\($least) to \($most) minutes by processor" else "\($most) minutes" end)) and the time to the best validation (\(.clock) clock), as differences from \($baseline) with their 95 % intervals. Their p are corrected for \($areas) and \($times) comparisons but count no looks, so they are no verdicts.",
+    "",
+    "| variant | AUCC/T | difference | p | minutes to the best | p |",
+    "| --- | ---: | ---: | ---: | ---: | ---: |",
+    (.configurations[] | select(.finished > 0) | .verdicts.aucc_mean as $area | .verdicts.best_seconds as $time |
+      [ .name, (.aucc_mean | spread($digits)) ] +
+      if .baseline then ["", "", "", ""] else
+        ($area | if .p == null then ["-", "-"] else [change(1; $digits), probability] end) +
+        ($time | if .p == null then ["-", "-"] else [change(1 / 60; 2), probability] end) end | "| " + join(" | ") + " |")
+  end;
 def sequential:
   ([.configurations[] | .sequential | select(.) | .comparisons][0]) as $count |
   "\($judged.title), against \($baseline), looked at after \($design.looks | map(tostring) | join(", ")) seeds (p counts the looks, by \($design.spending) spending of \($design.alpha), and \($count) comparison\(if $count == 1 then "" else "s" end)): " +
@@ -80,6 +98,7 @@ else
       (if $row.baseline then "" elif $design and $verdict.looks == 0 then "-" else $verdict | probability end),
       (if $design and $design.equivalence > 0 then if $row.baseline then "" elif $verdict.looks == 0 then "-" else {p: $verdict.p_equal} | probability end else empty end)
     ] + (if $design then if $row.baseline then ["", ""] else ["\($verdict.looks) of \($design.looks | length)", $verdict.words] end else [] end) + (if $published then [$published[$row.name] // ""] else [] end) | "| " + join(" | ") + " |"),
+  beside($design; $baseline),
   ([.notes[] | select(test("judged by the sweep.s sequential design") | not) |
     # Where curves end matters to their area alone, pages show no chrF, and questions say which checkpoint is tested.
     select($judged.key == "aucc_mean" or (test("^no run has a budget|curves end before|have a test chrF|of another checkpoint than `tarn test`") | not))] | if . == [] then empty else "", "Notes:", "", (.[] | "- \(.)") end)

@@ -207,9 +207,10 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *notes = json_array();
   for (size_t i = 0; i < t->row_count; i++) json_array_append_new(rows, row_object(results, t, &t->rows[i]));
   for (size_t i = 0; i < t->note_count; i++) json_array_append_new(notes, text(t->notes[i]));
-  json_t *object = json_pack("{s:o, s:b, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
-                             "budget_seconds", t->budget, "clock", text(t->clock), "baseline",
-                             text(results->groups[t->rows[t->baseline].group].name));
+  json_t *object =
+      json_pack("{s:o, s:b, s:f, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
+                "budget_seconds", t->budget, "least_budget_seconds", t->least_budget, "clock", text(t->clock),
+                "baseline", text(results->groups[t->rows[t->baseline].group].name));
   json_object_set_new(object, "test_measure", text(t->test_measure ? t->test_measure->word : NULL));
   json_object_set_new(object, "leaders", leaders(results, t));
   json_object_set_new(object, "sequential", design(results, t));

@@ -12,6 +12,7 @@ typedef struct tarn__judging {
   size_t offset;                      // of the score in tarn_results_measures
   const tarn__test_outputs *outputs;  // NULL: a score of the log
   tarn__verdict_test test;
+  bool timed;                 // a time, or an area over time
   bool comparable;            // the scores of all runs are comparable
   tarn_results_basis other;   // the reason, if not
   tarn__verdict_side *sides;  // (groups)
@@ -19,6 +20,8 @@ typedef struct tarn__judging {
   double *scores;             // (runs), grouped
   const double **resampled;   // (runs), likewise
   int64_t *seeds;             // (runs), likewise
+  const char **processors;    // (runs), likewise; "": not recorded
+  double *kept;               // (2 runs) room for the scores of two narrowed sides
 } tarn__judging;
 
 // The score of a run; NAN: it has none.
@@ -28,6 +31,10 @@ double tarn__judging_score(const tarn__judging *w, size_t run);
 void tarn__judging_collect(tarn__judging *w, size_t seeds);
 // The verdict on two rows by these sides, as a single comparison.
 void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b);
+
+// table_processors.c. Of a time, or an area over time, keeps the runs of one processor in both sides: that of which
+// both have most. False if nothing had to be left out. Kept sides are valid until the next call.
+bool tarn__judging_narrow(tarn__verdict_side *a, tarn__verdict_side *b, const tarn__judging *w);
 
 // "better", "no verdict (outputs missing)".
 const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdict *v);

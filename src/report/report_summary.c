@@ -172,14 +172,28 @@ static size_t times_of(double *times, const tarn__report *view, size_t group) {
   return count;
 }
 
+// Whether all times of two configurations are of one processor.
+static bool of_one_processor(const tarn__report *view, size_t group, size_t regular) {
+  const tarn_results *r = view->results;
+  const tarn_results_group *const groups[] = {&r->groups[group], &r->groups[regular]};
+  const char *seen = NULL;
+  for (int k = 0; k < 2; k++)
+    for (size_t i = 0; i < groups[k]->run_count; i++) {
+      const char *own = r->runs[groups[k]->runs[i]].processor;
+      if (!own || isnan(view->table->measures[groups[k]->runs[i]].best_seconds)) continue;
+      if (seen && strcmp(seen, own) != 0) return false;
+      seen = own;
+    }
+  return true;
+}
+
 // Whether the times of two configurations, the most distant of `pairs`, differ decidedly: Welch's test, p multiplied by
 // the number of pairs.
 static const char *time_words(tarn__report *view, size_t group, size_t regular, size_t pairs) {
   tarn_results_verdict v = {0};
   void *memory;
   const tarn__verdict_test test = {.less = true};
-  if (view->table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[group].basis == TARN_RESULTS_OTHER_PROCESSORS)
-    return "no verdict, since runs are of several processors";
+  if (!of_one_processor(view, group, regular)) return "no verdict, since runs are of several processors";
   view->status = view->status == TARN_STATUS_OK
                      ? tarn__arena_alloc(&view->arena, &memory, 2 * view->results->run_count, sizeof(double))
                      : view->status;

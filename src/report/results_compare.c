@@ -55,8 +55,10 @@ static tarn_status note_held(struct tarn__results_table_memory *t) {
   if (held > TARN__NAMED_RUNS)
     TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, held - TARN__NAMED_RUNS));
   if (held == 0) return TARN_STATUS_OK;
-  return tarn__table_note(t, "%zu curve%s before %.4g minutes, and %s held: %s", held, held > 1 ? "s end" : " ends",
-                          t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
+  const char *before = "T";
+  if (!t->own_budgets) TARN_TRY(tarn__arena_print(&before, &t->arena, "%.4g minutes", t->public.budget / 60));
+  return tarn__table_note(t, "%zu curve%s before %s, and %s held: %s", held, held > 1 ? "s end" : " ends", before,
+                          held > 1 ? "their last values are" : "its last value is", names);
 }
 
 // Adds a run to `names` if it is one of the first TARN__NAMED_RUNS; *count is the number before it.
@@ -123,7 +125,7 @@ static tarn_status note_exponents(struct tarn__results_table_memory *t) {
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (run->state != TARN_RESULTS_FINISHED) continue;
-    const int64_t step = tarn__measures_exponent_step(run, t->public.budget);
+    const int64_t step = tarn__measures_exponent_step(run, t->budgets[i]);
     if (step < 0) continue;
     if (isnan(t->measures[i].exponent))
       TARN_TRY(add_name(t, &without, &without_count, run->path));
@@ -185,28 +187,9 @@ static tarn_status note_sources(struct tarn__results_table_memory *t) {
   return sources == 0 ? TARN_STATUS_OK : note_source(t, first);
 }
 
-// Times of different processors say which is faster, and so do areas over time.
-static tarn_status note_processors(struct tarn__results_table_memory *t) {
-  const tarn_results *r = t->results;
-  const char *names = "";
-  size_t count = 0;
-  for (size_t i = 0; i < r->run_count; i++) {
-    const char *own = r->runs[i].state == TARN_RESULTS_FINISHED ? r->runs[i].processor : NULL;
-    bool seen = !own;
-    for (size_t k = 0; k < i && !seen; k++) {
-      const tarn_results_run *other = &r->runs[k];
-      seen = other->state == TARN_RESULTS_FINISHED && other->processor && strcmp(other->processor, own) == 0;
-    }
-    if (!seen) TARN_TRY(tarn__arena_print(&names, &t->arena, "%s%s%s", names, count++ > 0 ? ", " : "", own));
-  }
-  t->other_processors = count > 1;
-  if (count < 2) return TARN_STATUS_OK;
-  return tarn__table_note(
-      t, "runs are of several processors, so no verdict compares their times or areas over time: %s", names);
-}
-
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
+  TARN_TRY(tarn__table_processors(t));
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     tarn_results_measures *m = &t->measures[i];
@@ -226,7 +209,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
                                 run->message ? run->message : "it does not say why"));
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
-    TARN_TRY(tarn__measures_of(m, run, series, t->public.budget));
+    TARN_TRY(tarn__measures_of(m, run, series, t->budgets[i]));
     if (t->public.test_measure) m->test_score = run->test[t->public.test_measure->number];
   }
   for (size_t g = 0; g < r->group_count; g++)
@@ -236,7 +219,6 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   TARN_TRY(note_sources(t));
-  TARN_TRY(note_processors(t));
   TARN_TRY(note_exponents(t));
   return note_rising(t);
 }

@@ -19,6 +19,9 @@ struct tarn__results_table_memory {
   bool other_smoothing;    // runs differ in train.label_smoothing
   bool other_sources;      // their energy comes from different sources
   bool other_processors;   // they were trained by different processors
+  double *budgets;         // (runs) T-hat
+  bool longest;            // T-hat is the time of the longest run
+  bool own_budgets;        // of the longest on the run's own processor
   bool other_losses;       // their validation losses are on different sentences
   bool other_predictions;  // their losses are of different predictions
   bool other_decoding;     // they translate in different ways
@@ -31,6 +34,13 @@ tarn_status tarn__table_note(struct tarn__results_table_memory *t, const char *f
 // Checks that the finished runs are comparable by the metric, and sets metric, less, clock and budget; otherwise fails
 // with the reason.
 tarn_status tarn__table_check(struct tarn__results_table_memory *t) TARN_CHECKED;
+
+// The end of a run, by its result or by the last point of its log: times there have fewer digits, so that point may be
+// slightly after the end because of rounding.
+double tarn__table_end(const tarn_results_run *run);
+
+// Sets other_processors, budgets and own_budgets, with a note where runs are of several processors.
+tarn_status tarn__table_processors(struct tarn__results_table_memory *t) TARN_CHECKED;
 
 // Adds a note with the runs whose test is of a different checkpoint than the rule selects (tarn/checkpoint.h) or, if
 // the checkpoints no longer exist, than that of the first such run.

@@ -397,9 +397,7 @@ static tarn_status check_tests(struct tarn__results_table_memory *t) {
   return tarn__table_note(t, "the tests were computed in %s", tested->test_precision);
 }
 
-// The end of a run, by its result or by the last point of its log: times there have fewer digits, so that point may be
-// slightly after the end because of rounding.
-static double end_of(const tarn_results_run *run) {
+double tarn__table_end(const tarn_results_run *run) {
   double end = run->seconds;
   for (size_t s = 0; s < run->series_count; s++) {
     const tarn_results_series *series = &run->series[s];
@@ -418,7 +416,7 @@ static tarn_status own_budget(struct tarn__results_table_memory *t, const tarn_r
                "that all have",
                first->path, run->path, a, b);
   // Runs limited by updates or epochs are all shown to their end.
-  t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, end_of(run));
+  t->public.budget = b > 0 ? b * 60 : fmax(t->public.budget, tarn__table_end(run));
   TARN_REQUIRE(t->public.budget > 0, DATA, "%s has no budget (train.max_minutes is 0) and took no time", run->path);
   return TARN_STATUS_OK;
 }
@@ -457,7 +455,8 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
     else if (run == first && run->version && strcmp(run->version, TARN_VERSION) != 0)
       TARN_TRY(tarn__table_note(t, "the runs were trained by tarn %s, this is tarn %s", run->version, TARN_VERSION));
   }
-  if (!given && first->config->train.max_minutes <= 0)
+  t->longest = !given && first->config->train.max_minutes <= 0;
+  if (t->longest)
     TARN_TRY(tarn__table_note(t,
                               "no run has a budget (train.max_minutes): they are compared over %.4g minutes, the time "
                               "of the longest",

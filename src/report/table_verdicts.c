@@ -91,6 +91,10 @@ static tarn_status take(tarn__judging *w) {
   w->resampled = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->seeds));
   w->seeds = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->processors));
+  w->processors = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, 2 * r->run_count, sizeof *w->kept));
+  w->kept = memory;
   return TARN_STATUS_OK;
 }
 
@@ -117,6 +121,7 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds) {
       if (isnan(tarn__judging_score(w, run)) || !is_among(r, r->runs[run].seed, seeds)) continue;
       w->scores[next] = tarn__judging_score(w, run);
       w->seeds[next] = r->runs[run].seed;
+      w->processors[next] = r->runs[run].processor ? r->runs[run].processor : "";
       w->resampled[next] = resampled ? w->outputs->resampled[run] : NULL;
       w->incomplete[g] = w->incomplete[g] || (w->outputs && !w->resampled[next]);
       next++;
@@ -125,23 +130,38 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds) {
   }
 }
 
-void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
-  const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
-  tarn__verdict_test test = w->test;
-  if (!complete) test.resamples = 0;  // one of the sides may lack its list
-  tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
-  if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
-  const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
-  const double difference = v->difference;
-  *v = tarn__verdict_none(v->runs, v->other_runs, v->less);
-  v->basis = w->comparable ? items : w->other;
-  v->difference = difference;
+static double mean_of(const tarn__verdict_side *side) {
+  double sum = 0;
+  for (size_t i = 0; i < side->runs; i++) sum += side->scores[i];
+  return sum / (double)side->runs;
 }
 
-// The differences between runs of common seeds.
+// No verdict, but the difference of the means that the table shows.
+static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b, tarn_results_basis basis) {
+  *v = tarn__verdict_none(w->sides[a].runs, w->sides[b].runs, w->test.less);
+  v->basis = basis;
+  v->difference = mean_of(&w->sides[a]) - mean_of(&w->sides[b]);
+}
+
+void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
+  const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
+  tarn__verdict_side own = w->sides[a], other = w->sides[b];
+  tarn__verdict_test test = w->test;
+  if (!complete) test.resamples = 0;  // one of the sides may lack its list
+  const bool narrowed = tarn__judging_narrow(&own, &other, w);
+  tarn__verdict_of(v, &own, &other, &test);
+  if (narrowed && v->basis != TARN_RESULTS_CONFIGURATIONS && v->basis != TARN_RESULTS_NO_SPREAD)
+    return lack(v, w, a, b, TARN_RESULTS_OTHER_PROCESSORS);
+  if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
+  const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
+  lack(v, w, a, b, w->comparable ? items : w->other);
+}
+
+// The differences between runs of common seeds; times only between runs of one processor.
 static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
   void *seeds;
   void *differences;
+  const bool apart = w->timed && w->table->other_processors;
   const size_t first_a = (size_t)(w->sides[a].scores - w->scores);
   const size_t first_b = (size_t)(w->sides[b].scores - w->scores);
   TARN_TRY(tarn__arena_alloc(&w->table->arena, &seeds, w->sides[a].runs, sizeof *v->seeds));
@@ -151,17 +171,12 @@ static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size
   for (size_t i = 0; i < w->sides[a].runs; i++) {
     for (size_t j = 0; j < w->sides[b].runs; j++) {
       if (w->seeds[first_a + i] != w->seeds[first_b + j]) continue;
+      if (apart && strcmp(w->processors[first_a + i], w->processors[first_b + j]) != 0) continue;
       ((int64_t *)seeds)[v->seed_count] = w->seeds[first_a + i];
       ((double *)differences)[v->seed_count++] = w->scores[first_a + i] - w->scores[first_b + j];
     }
   }
   return TARN_STATUS_OK;
-}
-
-static double mean_of(const tarn__verdict_side *side) {
-  double sum = 0;
-  for (size_t i = 0; i < side->runs; i++) sum += side->scores[i];
-  return sum / (double)side->runs;
 }
 
 // The row with the best mean, if it is significantly better than every other row.
@@ -198,7 +213,6 @@ static bool is_comparable(const struct tarn__results_table_memory *t, int measur
   const bool same = !t->other_smoothing && !t->other_predictions;
   if (measure == TARN_RESULTS_JUDGED_MIN_LOSS) return same && !t->other_losses;
   if (is_energy(measure)) return !t->other_sources;
-  if (is_timed(measure)) return !t->other_processors;
   const bool training =
       measure == TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS || measure == TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS;
   return !training || same;
@@ -238,10 +252,9 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
                      .offset = measures[measure].offset,
                      .outputs = outputs,
                      .test = {.less = less},
+                     .timed = is_timed(measure),
                      .comparable = is_comparable(t, measure),
-                     .other = is_energy(measure)  ? TARN_RESULTS_OTHER_SOURCES
-                              : is_timed(measure) ? TARN_RESULTS_OTHER_PROCESSORS
-                                                  : TARN_RESULTS_OTHER_LOSSES};
+                     .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
   tarn_results_judged *judged = &t->public.judged[measure];
   void *memory;
   if (outputs && outputs->items > 0) {

@@ -185,9 +185,10 @@ static tarn_status describe(tarn_sequential_verdict *v, const tarn__sequential_l
   v->next_seeds = n < design->look_count ? design->looks[n] : 0;
   const tarn_results_verdict *last = &looks->at[n - 1];
   v->difference = last->difference;
-  // What one run lacks, all later looks lack.
+  // What one run lacks, all later looks lack; of one processor there may be more runs then.
   const bool lacking = last->basis >= TARN_RESULTS_NO_ITEMS && last->basis <= TARN_RESULTS_OTHER_SOURCES;
-  if (lacking || last->basis == TARN_RESULTS_OTHER_PROCESSORS) v->obstacle = last->words ? last->words : "no verdict";
+  if (lacking || (last->basis == TARN_RESULTS_OTHER_PROCESSORS && v->next_seeds == 0))
+    v->obstacle = last->words ? last->words : "no verdict";
   if (!isnan(last->p_single)) {
     v->error = last->error;
     v->seed_error = last->seed_error;

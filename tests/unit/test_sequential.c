@@ -235,6 +235,17 @@ static void missing_scores(void **state) {
   assert_int_equal(v.decision, TARN_SEQUENTIAL_HOPELESS);
   tarn_sequential_words(words, &v, &any);
   assert_string_equal(words, "closed: no verdict (outputs missing)");
+  // Of one processor there may be more runs at a later look; at the last one that is what is said.
+  for (looks.count = 2; looks.count <= 4; looks.count += 2) {
+    for (size_t k = 0; k < looks.count; k++) {
+      looks.at[k] = tarn__verdict_none(3, 3, false);
+      looks.at[k].basis = TARN_RESULTS_OTHER_PROCESSORS;
+      looks.at[k].words = "no verdict (other processors)";
+    }
+    assert_int_equal(tarn__sequential_judge(&v, &looks, 1, &any), TARN_STATUS_OK);
+    tarn_sequential_words(words, &v, &any);
+    assert_string_equal(words, looks.count == 2 ? "undecided" : "closed: no verdict (other processors)");
+  }
   // At the last look all of alpha is spent, whatever is missing.
   looks.count = 1;
   looks.at[0] = look(4, 3, 1);

@@ -410,6 +410,71 @@ static void other_losses_have_no_verdict(void **state) {
   }
 }
 
+// A run of 20 updates, half as good after half of the time.
+static void timed_run(const char *folder, const char *group, int seed, const char *processor, double seconds,
+                      double bleu) {
+  char path[64], text[1024];
+  const char *model = strcmp(group, "a") == 0 ? RUN_REGULAR : RUN_RESERVOIR;
+  snprintf(path, sizeof path, "%s/%s/seed-%d", folder, group, seed);
+  snprintf(text, sizeof text, "%strain: { seed: %d, max_updates: 20 }\n", model, seed);
+  run_file(path, "config.yaml", text);
+  snprintf(text, sizeof text,
+           VALID(0, 0, 0, 0) "{\"kind\":\"valid\",\"step\":10,\"epoch\":1,\"time\":%.9g,\"valid_bleu\":%.9g}\n"
+                             "{\"kind\":\"valid\",\"step\":20,\"epoch\":2,\"time\":%.9g,\"valid_bleu\":%.9g}\n",
+           seconds / 2, bleu / 2, seconds, bleu);
+  run_file(path, "log.jsonl", text);
+  snprintf(text, sizeof text, ", \"processor\": \"%s\"", processor);
+  run_result(path, "updates", 20, seconds, text);
+}
+
+// Times of several processors are compared on one, and areas over the time of its own longest run.
+static void times_are_of_one_processor(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  for (int seed = 1; seed <= 3; seed++) {
+    timed_run("cpus", "a", seed, "fast", 100 + seed, 20 + 0.1 * seed);
+    timed_run("cpus", "b", seed, "fast", 60 + seed, 20 + 0.1 * seed);
+  }
+  for (int seed = 4; seed <= 5; seed++) timed_run("cpus", "a", seed, "slow", 400 + seed, 20 + 0.1 * seed);
+  timed_run("cpus", "b", 4, "slow", 404, 20);
+  if (open_table(&table, &results, "cpus") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  near(table->least_budget, 103);
+  near(table->budget, 405);
+  assert_true(has_note(table, "T is the time of the longest run on it: fast (1.717 min), slow (6.75 min)"));
+  assert_true(has_note(table, "curves end before T, and their last values are held"));
+  const tarn_results_verdict *v = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1];
+  assert_string_equal(v->words, "better");
+  assert_true(v->runs == 3 && v->other_runs == 3 && v->seed_count == 4);
+  near(v->difference, -40);
+  near(v->by_seed[3], 0);
+  // By triangles and what is held: 20.3 at 63 s of 103.
+  near(table->judged[TARN_RESULTS_JUDGED_AUCC].verdicts[1].runs, 3);
+  for (size_t i = 0; i < results->run_count; i++)
+    if (strcmp(results->runs[i].path, "cpus/b/seed-3") == 0)
+      near(table->measures[i].aucc_mean, 20.3 * (63. / 2 + 40) / 103);
+  // Scores are of all runs.
+  assert_int_equal(table->judged[TARN_RESULTS_JUDGED_BEST].verdicts[1].other_runs, 5);
+  tarn_results_table_close(&table);
+  // A time that is given is that of all.
+  tarn_results_options options;
+  tarn_results_default(&options);
+  options.budget = 50;
+  assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
+  near(table->least_budget, 50);
+  assert_true(has_note(table, "compared among runs of the one of which both have most: fast, slow"));
+  close_table(&table, &results);
+  // Without three of both there is no verdict; the difference is that of the means.
+  timed_run("cpus", "b", 3, "slow", 404, 20);
+  if (open_table(&table, &results, "cpus") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  v = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1];
+  assert_string_equal(v->words, "no verdict (other processors)");
+  assert_true(v->runs == 4 && v->other_runs == 5 && isnan(v->p));
+  near(v->difference, (61 + 62 + 404 + 404) / 4. - (101 + 102 + 103 + 404 + 405) / 5.);
+  assert_int_equal(v->seed_count, 3);
+  close_table(&table, &results);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(minimal_pairs_are_compared_pair_by_pair),
@@ -418,6 +483,7 @@ int main(void) {
       cmocka_unit_test(resamples_are_checked),
       cmocka_unit_test(answers_are_checked),
       cmocka_unit_test(exponents_have_no_better),
+      cmocka_unit_test(times_are_of_one_processor),
       cmocka_unit_test(training_losses_are_measured),
       cmocka_unit_test(times_stand_against_regular_models),
       cmocka_unit_test(other_losses_have_no_verdict),

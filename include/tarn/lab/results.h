@@ -227,7 +227,7 @@ typedef struct tarn_results_options {
   const char *metric;  // the score; NULL (default): valid/bleu if all finished runs have it, else the common
                        // valid.metric of all, else valid/loss
   double budget;  // T-hat in seconds; 0 (default): the sweep's, else train.max_minutes if all runs have the same, else,
-                  // if no run has it, the time of the longest run
+                  // if no run has it, the time of the longest run on the same processor
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
   int64_t resamples;     // of the bootstrap, 40 .. 1,000,000; 0: no verdicts on tests (default 1000)
   uint64_t seed;         // of the bootstrap (default 12345, as in sacreBLEU)
@@ -323,6 +323,10 @@ typedef struct tarn_results_statistic {
 // stated, not less. Scores without test items (from the log: best, areas, times, losses) have only the seeds' part,
 // which is Welch's test; it is about other seeds with the same validation data.
 //
+// Times, and areas over time, say which processor is faster too. Where runs of a table are of several, two
+// configurations are compared in them by the runs of one processor: that of which the one with fewer runs has most.
+// Means are of all.
+//
 // With one seed each, only items are resampled, and the verdict is about these two models, not about their
 // configurations (scores from the log get none). With two seeds there is an interval, which is wide, but no verdict.
 // With three or more on both sides there is a verdict.
@@ -340,7 +344,7 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_OTHER_SOURCES,     // none: energies measured by different sources
   TARN_RESULTS_NO_SPREAD,         // none: runs of different seeds have equal scores, so the variation is unknown
   TARN_RESULTS_NO_SCORES,         // none: no finished run on one side has the score
-  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, or areas over time, of runs of several processors
+  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, or areas over time, and both sides have three runs of no processor
   TARN_RESULTS_BASES
 } tarn_results_basis;
 
@@ -356,7 +360,7 @@ typedef struct tarn_results_verdict {
   tarn_results_decision decision;
   tarn_results_basis basis;
   bool less;                // less is better
-  size_t runs, other_runs;  // of the configuration and of the other one
+  size_t runs, other_runs;  // of the configuration and of the other one, as many as the verdict is of
   double difference;        // mean minus the other one's mean
   double low, high;         // 95 % interval, for this comparison alone
   double error, freedom;    // standard error, degrees of freedom of p
@@ -431,12 +435,13 @@ typedef struct tarn_results_row {
 } tarn_results_row;
 
 typedef struct tarn_results_table {
-  const char *metric;  // full name: "valid/bleu"
-  bool less;           // less is better
-  double budget;       // T-hat in seconds
-  const char *clock;   // of all runs
-  int64_t resamples;   // of the bootstrap
-  size_t baseline;     // index into rows
+  const char *metric;   // full name: "valid/bleu"
+  bool less;            // less is better
+  double budget;        // T-hat in seconds, the largest of all runs
+  double least_budget;  // and the smallest: they differ if it is the time of the longest run, on each processor another
+  const char *clock;    // of all runs
+  int64_t resamples;    // of the bootstrap
+  size_t baseline;      // index into rows
   // The measure for comparing tests with labels and of texts: the table's metric if the tests have it, else the first
   // one that all have of accuracy, Pearson's correlation, bits per character, bits per byte and perplexity; NULL: no
   // such test.
