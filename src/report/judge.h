@@ -21,7 +21,7 @@ typedef struct tarn__judging {
   const double **resampled;   // (runs), likewise
   int64_t *seeds;             // (runs), likewise
   const char **processors;    // (runs), likewise; "": not recorded
-  double *kept;               // (2 runs) room for the scores of two narrowed sides
+  tarn__times kept[2];        // (runs) room for two narrowed sides
 } tarn__judging;
 
 // The score of a run; NAN: it has none.
@@ -30,11 +30,7 @@ double tarn__judging_score(const tarn__judging *w, size_t run);
 // all).
 void tarn__judging_collect(tarn__judging *w, size_t seeds);
 // The verdict on two rows by these sides, as a single comparison.
-void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b);
-
-// table_processors.c. Of a time, or an area over time, keeps the runs of one processor in both sides: that of which
-// both have most. False if nothing had to be left out. Kept sides are valid until the next call.
-bool tarn__judging_narrow(tarn__verdict_side *a, tarn__verdict_side *b, const tarn__judging *w);
+void tarn__judging_judge(tarn_results_verdict *v, tarn__judging *w, size_t a, size_t b);
 
 // "better", "no verdict (outputs missing)".
 const char *tarn__judging_words(const tarn__judging *w, const tarn_results_verdict *v);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/report_write.h"
+#include "report/table_build.h"
 #include "significance/verdict.h"
 
 static void say(tarn__summary *summary, const char *sentence) {
@@ -162,45 +163,18 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
 }
 
 // The times to the best of a configuration's runs.
-static size_t times_of(double *times, const tarn__report *view, size_t group) {
-  const tarn_results_group *g = &view->results->groups[group];
-  size_t count = 0;
-  for (size_t i = 0; i < g->run_count; i++) {
-    const double seconds = view->table->measures[g->runs[i]].best_seconds;
-    if (!isnan(seconds)) times[count++] = seconds;
-  }
-  return count;
-}
-
-// Whether all times of two configurations are of one processor.
-static bool of_one_processor(const tarn__report *view, size_t group, size_t regular) {
-  const tarn_results *r = view->results;
-  const tarn_results_group *const groups[] = {&r->groups[group], &r->groups[regular]};
-  const char *seen = NULL;
-  for (int k = 0; k < 2; k++)
-    for (size_t i = 0; i < groups[k]->run_count; i++) {
-      const char *own = r->runs[groups[k]->runs[i]].processor;
-      if (!own || isnan(view->table->measures[groups[k]->runs[i]].best_seconds)) continue;
-      if (seen && strcmp(seen, own) != 0) return false;
-      seen = own;
-    }
-  return true;
-}
-
 // Whether the times of two configurations, the most distant of `pairs`, differ decidedly: Welch's test, p multiplied by
 // the number of pairs.
 static const char *time_words(tarn__report *view, size_t group, size_t regular, size_t pairs) {
   tarn_results_verdict v = {0};
-  void *memory;
+  tarn__times own, other;
   const tarn__verdict_test test = {.less = true};
-  if (!of_one_processor(view, group, regular)) return "no verdict, since runs are of several processors";
-  view->status = view->status == TARN_STATUS_OK
-                     ? tarn__arena_alloc(&view->arena, &memory, 2 * view->results->run_count, sizeof(double))
-                     : view->status;
+  if (view->status == TARN_STATUS_OK)
+    view->status =
+        tarn__table_best_times(&own, &other, view->table->memory, (const size_t[]){group, regular}, &view->arena);
   if (view->status != TARN_STATUS_OK) return "";
-  double *times = memory, *others = times + view->results->run_count;
-  const tarn__verdict_side a = {.scores = times, .runs = times_of(times, view, group)};
-  const tarn__verdict_side b = {.scores = others, .runs = times_of(others, view, regular)};
+  const tarn__verdict_side a = {.scores = own.values, .runs = own.count};
+  const tarn__verdict_side b = {.scores = other.values, .runs = other.count};
   tarn__verdict_of(&v, &a, &b, &test);
   if (isnan(v.p_single)) return "no verdict";
   char p[TARN_RESULTS_P_TEXT];

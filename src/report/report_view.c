@@ -185,7 +185,7 @@ static void take_units(tarn__report *view) {
   view->budget = tarn__report_text(view, "%s %s", number, view->unit_name);
   if (!(view->table->least_budget < budget)) return;
   budget_number(least, view->table->least_budget / view->unit);
-  view->budget = tarn__report_text(view, "%s to %s %s by processor", least, number, view->unit_name);
+  view->budget = tarn__report_text(view, "T (%s to %s %s by processor)", least, number, view->unit_name);
 }
 
 static void take_entries(tarn__report *view) {

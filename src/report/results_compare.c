@@ -348,17 +348,26 @@ static bool matches(const struct tarn__results_table_memory *t, size_t group, si
 }
 
 // The regular configuration with matching stacks in that sense, and the ratio of the times to best.
-static void find_regular(const struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
-                         double *ratio) {
+static double mean_of(const tarn__times *times) {
+  double sum = 0;
+  for (size_t i = 0; i < times->count; i++) sum += times->values[i];
+  return sum / (double)times->count;
+}
+
+static tarn_status find_regular(struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
+                                double *ratio) {
   size_t count = t->results->group_count;
-  const tarn_results_row *row = &t->rows[group];
+  tarn__times own, other;
   *regular = t->public.baseline;
   if (!matches(t, group, *regular, same))
     for (*regular = 0; *regular < count && !matches(t, group, *regular, same);) ++*regular;
   *ratio = NAN;
+  if (*regular == count) return TARN_STATUS_OK;
+  TARN_TRY(tarn__table_best_times(&own, &other, t, (const size_t[]){group, *regular}, &t->arena));
+  if (own.count == 0 || other.count == 0) return TARN_STATUS_OK;
   // A regular configuration that is best before training has no time that another one could save.
-  if (*regular < count && row->best_seconds.count > 0 && t->rows[*regular].best_seconds.mean > 0)
-    *ratio = row->best_seconds.mean / t->rows[*regular].best_seconds.mean;
+  if (mean_of(&other) > 0) *ratio = mean_of(&own) / mean_of(&other);
+  return TARN_STATUS_OK;
 }
 
 // --- all
@@ -389,8 +398,8 @@ static tarn_status build(struct tarn__results_table_memory *t) {
   for (size_t g = 0; g < r->group_count; g++) fill_row(t, g);
   for (size_t g = 0; g < r->group_count; g++) {
     tarn_results_row *row = &t->rows[g];
-    find_regular(t, g, same_updatable, &row->regular, &row->time_ratio);
-    find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep);
+    TARN_TRY(find_regular(t, g, same_updatable, &row->regular, &row->time_ratio));
+    TARN_TRY(find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep));
     assumed += t->rows[g].assumed_start;
   }
   const tarn_measure *measure = tarn_measure_find(t->public.metric);

@@ -39,7 +39,23 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) TARN_CHECKED
 // slightly after the end because of rounding.
 double tarn__table_end(const tarn_results_run *run);
 
-// Sets other_processors, budgets and own_budgets, with a note where runs are of several processors.
+// Times of runs, or areas over time, and the processors of the runs ("": not recorded).
+typedef struct tarn__times {
+  double *values;
+  const char **processors;
+  size_t count;
+} tarn__times;
+
+// Keeps the runs of one processor in both: that of which both have most. They have no runs afterwards if they have no
+// processor in common. Returns whether anything was left out.
+bool tarn__times_narrow(tarn__times *a, tarn__times *b);
+
+// The times to the best of the runs of two groups, of one processor where runs of the table are of several.
+tarn_status tarn__table_best_times(tarn__times *a, tarn__times *b, const struct tarn__results_table_memory *t,
+                                   const size_t groups[2], tarn__arena *arena) TARN_CHECKED;
+
+// Sets other_processors, budgets and own_budgets, with notes where the longest run says T-hat, and where runs are of
+// several processors.
 tarn_status tarn__table_processors(struct tarn__results_table_memory *t) TARN_CHECKED;
 
 // Adds a note with the runs whose test is of a different checkpoint than the rule selects (tarn/checkpoint.h) or, if

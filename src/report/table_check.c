@@ -456,11 +456,6 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) {
       TARN_TRY(tarn__table_note(t, "the runs were trained by tarn %s, this is tarn %s", run->version, TARN_VERSION));
   }
   t->longest = !given && first->config->train.max_minutes <= 0;
-  if (t->longest)
-    TARN_TRY(tarn__table_note(t,
-                              "no run has a budget (train.max_minutes): they are compared over %.4g minutes, the time "
-                              "of the longest",
-                              t->public.budget / 60));
   t->public.clock = first->clock;
   return TARN_STATUS_OK;
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/judge.h"
+#include "report/table_build.h"
 #include "run/run_file.h"
 
 static bool same_processor(const tarn_results_run *a, const tarn_results_run *b) {
@@ -51,6 +51,11 @@ tarn_status tarn__table_processors(struct tarn__results_table_memory *t) {
   t->public.least_budget = t->public.budget;
   for (size_t i = 0; i < r->run_count; i++)
     if (r->runs[i].state == TARN_RESULTS_FINISHED) t->public.least_budget = fmin(t->public.least_budget, t->budgets[i]);
+  if (t->longest && !t->own_budgets)
+    TARN_TRY(tarn__table_note(t,
+                              "no run has a budget (train.max_minutes): they are compared over %.4g minutes, the time "
+                              "of the longest",
+                              t->public.budget / 60));
   if (!t->other_processors) return TARN_STATUS_OK;
   TARN_TRY(name_all(t, &names));
   return tarn__table_note(t,
@@ -59,26 +64,22 @@ tarn_status tarn__table_processors(struct tarn__results_table_memory *t) {
                           t->own_budgets ? ", and T is the time of the longest run on it" : "", names);
 }
 
-// --- verdicts
+// --- runs of one processor
 
-static const char *processor_of(const tarn__judging *w, const tarn__verdict_side *side, size_t run) {
-  return w->processors[(size_t)(side->scores - w->scores) + run];
-}
-
-static size_t count_on(const tarn__judging *w, const tarn__verdict_side *side, const char *processor) {
+static size_t count_on(const tarn__times *t, const char *processor) {
   size_t count = 0;
-  for (size_t i = 0; i < side->runs; i++) count += strcmp(processor_of(w, side, i), processor) == 0;
+  for (size_t i = 0; i < t->count; i++) count += strcmp(t->processors[i], processor) == 0;
   return count;
 }
 
 // That of which the smaller side has most runs; of several the one with most runs of both, then the first by its name,
 // so that the sides may change places. NULL: the sides have none in common.
-static const char *choose(const tarn__judging *w, const tarn__verdict_side *a, const tarn__verdict_side *b) {
+static const char *choose(const tarn__times *a, const tarn__times *b) {
   const char *chosen = NULL;
   size_t most = 0, most_of_both = 0;
-  for (size_t i = 0; i < a->runs; i++) {
-    const char *own = processor_of(w, a, i);
-    const size_t of_a = count_on(w, a, own), of_b = count_on(w, b, own);
+  for (size_t i = 0; i < a->count; i++) {
+    const char *own = a->processors[i];
+    const size_t of_a = count_on(a, own), of_b = count_on(b, own);
     const size_t fewer = of_a < of_b ? of_a : of_b, both = of_a + of_b;
     if (fewer == 0 || fewer < most || (fewer == most && both < most_of_both)) continue;
     if (fewer == most && both == most_of_both && strcmp(own, chosen) >= 0) continue;
@@ -89,20 +90,46 @@ static const char *choose(const tarn__judging *w, const tarn__verdict_side *a, c
   return chosen;
 }
 
-static void keep(tarn__verdict_side *side, const tarn__judging *w, double *scores, const char *processor) {
+static void keep(tarn__times *t, const char *processor) {
   size_t count = 0;
-  for (size_t i = 0; i < side->runs; i++)
-    if (processor && strcmp(processor_of(w, side, i), processor) == 0) scores[count++] = side->scores[i];
-  *side = (tarn__verdict_side){.scores = scores, .runs = count};
+  for (size_t i = 0; i < t->count; i++) {
+    if (!processor || strcmp(t->processors[i], processor) != 0) continue;
+    t->values[count] = t->values[i];
+    t->processors[count++] = processor;
+  }
+  t->count = count;
 }
 
-bool tarn__judging_narrow(tarn__verdict_side *a, tarn__verdict_side *b, const tarn__judging *w) {
-  if (!w->timed || !w->table->other_processors || a->runs == 0 || b->runs == 0) return false;
-  const size_t all = a->runs + b->runs;
-  const char *chosen = choose(w, a, b);
-  if (chosen && count_on(w, a, chosen) + count_on(w, b, chosen) == all) return false;
-  const size_t first = a->runs;
-  keep(a, w, w->kept, chosen);
-  keep(b, w, w->kept + first, chosen);
-  return true;
+bool tarn__times_narrow(tarn__times *a, tarn__times *b) {
+  const size_t all = a->count + b->count;
+  const char *chosen = choose(a, b);
+  keep(a, chosen);
+  keep(b, chosen);
+  return a->count + b->count < all;
+}
+
+static tarn_status take_times(tarn__times *times, const struct tarn__results_table_memory *t, size_t group,
+                              tarn__arena *arena) {
+  const tarn_results_group *g = &t->results->groups[group];
+  void *memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, g->run_count, sizeof *times->values));
+  *times = (tarn__times){.values = memory};
+  TARN_TRY(tarn__arena_alloc(arena, &memory, g->run_count, sizeof *times->processors));
+  times->processors = memory;
+  for (size_t i = 0; i < g->run_count; i++) {
+    const char *processor = t->results->runs[g->runs[i]].processor;
+    const double seconds = t->measures[g->runs[i]].best_seconds;
+    if (isnan(seconds)) continue;
+    times->values[times->count] = seconds;
+    times->processors[times->count++] = processor ? processor : "";
+  }
+  return TARN_STATUS_OK;
+}
+
+tarn_status tarn__table_best_times(tarn__times *a, tarn__times *b, const struct tarn__results_table_memory *t,
+                                   const size_t groups[2], tarn__arena *arena) {
+  TARN_TRY(take_times(a, t, groups[0], arena));
+  TARN_TRY(take_times(b, t, groups[1], arena));
+  if (t->other_processors) tarn__times_narrow(a, b);
+  return TARN_STATUS_OK;
 }

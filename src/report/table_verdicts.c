@@ -93,8 +93,12 @@ static tarn_status take(tarn__judging *w) {
   w->seeds = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->processors));
   w->processors = memory;
-  TARN_TRY(tarn__arena_alloc(arena, &memory, 2 * r->run_count, sizeof *w->kept));
-  w->kept = memory;
+  for (int k = 0; k < 2; k++) {
+    TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->kept[k].values));
+    w->kept[k].values = memory;
+    TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->kept[k].processors));
+    w->kept[k].processors = memory;
+  }
   return TARN_STATUS_OK;
 }
 
@@ -136,6 +140,20 @@ static double mean_of(const tarn__verdict_side *side) {
   return sum / (double)side->runs;
 }
 
+// Of a time, or an area over time, keeps the runs of one processor in both sides; false if nothing was left out. Kept
+// sides are valid until the next call.
+static bool narrow(tarn__verdict_side sides[2], tarn__judging *w) {
+  if (!w->timed || !w->table->other_processors || sides[0].runs == 0 || sides[1].runs == 0) return false;
+  for (int k = 0; k < 2; k++) {
+    w->kept[k].count = sides[k].runs;
+    memcpy(w->kept[k].values, sides[k].scores, sides[k].runs * sizeof(double));
+    memcpy(w->kept[k].processors, w->processors + (sides[k].scores - w->scores), sides[k].runs * sizeof(char *));
+  }
+  if (!tarn__times_narrow(&w->kept[0], &w->kept[1])) return false;
+  for (int k = 0; k < 2; k++) sides[k] = (tarn__verdict_side){.scores = w->kept[k].values, .runs = w->kept[k].count};
+  return true;
+}
+
 // No verdict, but the difference of the means that the table shows.
 static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b, tarn_results_basis basis) {
   *v = tarn__verdict_none(w->sides[a].runs, w->sides[b].runs, w->test.less);
@@ -143,13 +161,13 @@ static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size
   v->difference = mean_of(&w->sides[a]) - mean_of(&w->sides[b]);
 }
 
-void tarn__judging_judge(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
+void tarn__judging_judge(tarn_results_verdict *v, tarn__judging *w, size_t a, size_t b) {
   const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
-  tarn__verdict_side own = w->sides[a], other = w->sides[b];
+  tarn__verdict_side sides[2] = {w->sides[a], w->sides[b]};
   tarn__verdict_test test = w->test;
   if (!complete) test.resamples = 0;  // one of the sides may lack its list
-  const bool narrowed = tarn__judging_narrow(&own, &other, w);
-  tarn__verdict_of(v, &own, &other, &test);
+  const bool narrowed = narrow(sides, w);
+  tarn__verdict_of(v, &sides[0], &sides[1], &test);
   if (narrowed && v->basis != TARN_RESULTS_CONFIGURATIONS && v->basis != TARN_RESULTS_NO_SPREAD)
     return lack(v, w, a, b, TARN_RESULTS_OTHER_PROCESSORS);
   if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
@@ -180,7 +198,7 @@ static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size
 }
 
 // The row with the best mean, if it is significantly better than every other row.
-static size_t leader_of(const tarn__judging *w) {
+static size_t leader_of(tarn__judging *w) {
   const size_t count = w->table->results->group_count;
   const double sign = w->test.less ? -1 : 1;
   size_t best = count;

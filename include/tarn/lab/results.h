@@ -324,8 +324,8 @@ typedef struct tarn_results_statistic {
 // which is Welch's test; it is about other seeds with the same validation data.
 //
 // Times, and areas over time, say which processor is faster too. Where runs of a table are of several, two
-// configurations are compared in them by the runs of one processor: that of which the one with fewer runs has most.
-// Means are of all.
+// configurations are compared in them, and their ratios of times computed, by the runs of one processor: that of which
+// the one with fewer runs has most. Means are of all.
 //
 // With one seed each, only items are resampled, and the verdict is about these two models, not about their
 // configurations (scores from the log get none). With two seeds there is an interval, which is wide, but no verdict.
@@ -429,7 +429,8 @@ typedef struct tarn_results_row {
   // The regular configuration (no frozen or shared layer, no LayerDrop) with the same number of updatable layers in
   // encoder and decoder, and the one with the same number of layers in total: the baseline if it is one, else the first
   // such group with a time to best; group_count: none. The ratios are mean time to best over that group's mean time to
-  // best; NAN if the row has none.
+  // best, of the runs of one processor where they are of several; NAN if the row has none, or the two have no processor
+  // in common.
   size_t regular, regular_deep;
   double time_ratio, time_ratio_deep;
 } tarn_results_row;
