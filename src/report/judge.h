@@ -12,7 +12,7 @@ typedef struct tarn__judging {
   size_t offset;                      // of the score in tarn_results_measures
   const tarn__test_outputs *outputs;  // NULL: a score of the log
   tarn__verdict_test test;
-  bool timed;                 // a time, or an area over time
+  bool timed;                 // a time, an energy or an area over time
   bool comparable;            // the scores of all runs are comparable
   tarn_results_basis other;   // the reason, if not
   tarn__verdict_side *sides;  // (groups)

@@ -1,5 +1,5 @@
-// Runs of several processors in one table. Times, and areas over time, say which processor is faster too: they are
-// compared among runs of one, and where nothing else says how long, over the longest training on it.
+// Runs of several processors in one table. Times, energies and areas over time also depend on the processor: they are
+// compared among runs on one, and where nothing else says how long, over the longest training on it.
 #include <math.h>
 #include <string.h>
 
@@ -59,9 +59,9 @@ tarn_status tarn__table_processors(struct tarn__results_table_memory *t) {
   if (!t->other_processors) return TARN_STATUS_OK;
   TARN_TRY(name_all(t, &names));
   return tarn__table_note(t,
-                          "runs are of several processors, so two configurations' times and areas over time are "
-                          "compared among runs of the one of which both have most%s: %s",
-                          t->own_budgets ? ", and T is the time of the longest run on it" : "", names);
+                          "runs are of several processors, so times, energies and areas over time of two "
+                          "configurations are compared on the one that both have most runs on%s: %s",
+                          t->own_budgets ? ", and T is the time of the longest run on each" : "", names);
 }
 
 // --- runs of one processor

@@ -140,8 +140,8 @@ static double mean_of(const tarn__verdict_side *side) {
   return sum / (double)side->runs;
 }
 
-// Of a time, or an area over time, keeps the runs of one processor in both sides; false if nothing was left out. Kept
-// sides are valid until the next call.
+// Of a time, an energy or an area over time, keeps the runs of one processor in both sides; false if nothing was left
+// out. Kept sides are valid until the next call.
 static bool narrow(tarn__verdict_side sides[2], tarn__judging *w) {
   if (!w->timed || !w->table->other_processors || sides[0].runs == 0 || sides[1].runs == 0) return false;
   for (int k = 0; k < 2; k++) {
@@ -270,7 +270,7 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
                      .offset = measures[measure].offset,
                      .outputs = outputs,
                      .test = {.less = less},
-                     .timed = is_timed(measure),
+                     .timed = is_timed(measure) || is_energy(measure),
                      .comparable = is_comparable(t, measure),
                      .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
   tarn_results_judged *judged = &t->public.judged[measure];

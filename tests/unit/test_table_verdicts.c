@@ -441,7 +441,7 @@ static void times_are_of_one_processor(void **state) {
   if (open_table(&table, &results, "cpus") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   near(table->least_budget, 103);
   near(table->budget, 405);
-  assert_true(has_note(table, "T is the time of the longest run on it: fast (1.717 min), slow (6.75 min)"));
+  assert_true(has_note(table, "T is the time of the longest run on each: fast (1.717 min), slow (6.75 min)"));
   assert_true(has_note(table, "curves end before T, and their last values are held"));
   const tarn_results_verdict *v = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1];
   assert_string_equal(v->words, "better");
@@ -463,7 +463,7 @@ static void times_are_of_one_processor(void **state) {
   options.budget = 50;
   assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
   near(table->least_budget, 50);
-  assert_true(has_note(table, "compared among runs of the one of which both have most: fast, slow"));
+  assert_true(has_note(table, "compared on the one that both have most runs on: fast, slow"));
   close_table(&table, &results);
   // Without three of both there is no verdict; the difference is that of the means.
   timed_run("cpus", "b", 3, "slow", 404, 20);

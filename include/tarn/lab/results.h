@@ -323,9 +323,9 @@ typedef struct tarn_results_statistic {
 // stated, not less. Scores without test items (from the log: best, areas, times, losses) have only the seeds' part,
 // which is Welch's test; it is about other seeds with the same validation data.
 //
-// Times, and areas over time, say which processor is faster too. Where runs of a table are of several, two
-// configurations are compared in them, and their ratios of times computed, by the runs of one processor: that of which
-// the one with fewer runs has most. Means are of all.
+// Times, energies and areas over time also depend on the processor. Where a table has runs of several, two
+// configurations are compared in these, and their ratios of times computed, by their runs on one processor alone: the
+// one for which the smaller of their two numbers of runs is largest. Means are of all runs.
 //
 // With one seed each, only items are resampled, and the verdict is about these two models, not about their
 // configurations (scores from the log get none). With two seeds there is an interval, which is wide, but no verdict.
@@ -344,7 +344,7 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_OTHER_SOURCES,     // none: energies measured by different sources
   TARN_RESULTS_NO_SPREAD,         // none: runs of different seeds have equal scores, so the variation is unknown
   TARN_RESULTS_NO_SCORES,         // none: no finished run on one side has the score
-  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, or areas over time, and both sides have three runs of no processor
+  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, energies or areas, without three runs of each side on one processor
   TARN_RESULTS_BASES
 } tarn_results_basis;
 
