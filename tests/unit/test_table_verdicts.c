@@ -423,7 +423,10 @@ static void timed_run(const char *folder, const char *group, int seed, const cha
                              "{\"kind\":\"valid\",\"step\":20,\"epoch\":2,\"time\":%.9g,\"valid_bleu\":%.9g}\n",
            seconds / 2, bleu / 2, seconds, bleu);
   run_file(path, "log.jsonl", text);
-  snprintf(text, sizeof text, ", \"processor\": \"%s\"", processor);
+  snprintf(text, sizeof text,
+           ", \"processor\": \"%s\", \"energy\": {\"source\": \"rapl\", \"joules\": %.9g, \"epoch_joules\": %.9g, "
+           "\"best_joules\": %.9g, \"co2_grams\": null}",
+           processor, seconds, seconds / 2, seconds);
   run_result(path, "updates", 20, seconds, text);
 }
 
@@ -449,6 +452,9 @@ static void times_are_of_one_processor(void **state) {
   near(v->difference, -40);
   near(v->by_seed[3], 0);
   near(table->rows[1].time_ratio, 62 / 102.);
+  v = &table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1];
+  assert_true(v->runs == 3 && v->other_runs == 3);
+  near(v->difference, -20);
   // By triangles and what is held: 20.3 at 63 s of 103.
   near(table->judged[TARN_RESULTS_JUDGED_AUCC].verdicts[1].runs, 3);
   for (size_t i = 0; i < results->run_count; i++)
