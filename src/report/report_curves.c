@@ -6,6 +6,8 @@
 #include "description/description.h"
 #include "report/measures.h"
 #include "report/report_figures.h"
+#include "report/results_memory.h"
+#include "report/table_build.h"
 #include "tarn/measure.h"
 
 enum { SAMPLES = 161 };
@@ -18,7 +20,18 @@ typedef struct curves {
   double unit;  // of x
   tarn__chart_line *lines;
   size_t count;
+  const char *processor;  // whose runs alone are drawn over time; NULL: all are
 } curves;
+
+// T-hat of the runs that are drawn over time.
+static double time_limit(const tarn__report *view, const char *processor) {
+  const tarn_results *r = view->results;
+  for (size_t i = 0; i < r->run_count && processor; i++)
+    if (r->runs[i].state == TARN_RESULTS_FINISHED && r->runs[i].processor &&
+        strcmp(r->runs[i].processor, processor) == 0)
+      return view->table->memory->budgets[i];
+  return view->table->budget;
+}
 
 static double *numbers(tarn__report *view, size_t count) {
   void *memory = NULL;
@@ -49,7 +62,7 @@ static size_t own_points(tarn_results_band_point *points, const curves *c, const
     const tarn_results_run *run = &c->view->results->runs[group->runs[i]];
     const tarn_results_series *s = run->state == TARN_RESULTS_FINISHED ? tarn_results_find(run, c->metric) : NULL;
     size_t reached = 0;
-    if (!s) continue;
+    if (!s || (c->processor && (!run->processor || strcmp(run->processor, c->processor) != 0))) continue;
     while (reached < s->count && (s->points[reached].seconds <= limit || tarn__measures_ends_at(run, limit))) reached++;
     if (reached < count) count = reached;
     series[runs++] = s;
@@ -200,7 +213,8 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
     if (series) less = series->less;
     if (view->results->runs[i].step > most) most = view->results->runs[i].step;
   }
-  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0};
+  const char *processor = time ? tarn__results_processor(view->results) : NULL;
+  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0, processor};
   const char *x_label = time         ? tarn__report_text(view, "training time (%s)", view->unit_name)
                         : c.unit > 1 ? "updates (thousands)"
                                      : "updates";
@@ -208,13 +222,16 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   const char *word = strrchr(metric, '/') ? strrchr(metric, '/') + 1 : metric;
   const char *name = tarn__report_text(view, "%s-%s", word, time ? "time" : "updates");
   const char *over = time ? "training time" : "updates";
-  double limit = time ? view->table->budget : 0;
+  const char *of =
+      processor ? tarn__report_text(view, " Only runs on %s: those of other processors took other times.", processor)
+                : "";
+  double limit = time ? time_limit(view, processor) : 0;
   collect(&c, limit, true);
   if (c.count == 0) return;
   range whole = {0, less || has_negative(&c) ? NAN : 0, NAN};
   draw(figures, &c, name, tarn__report_text(view, "%c%s over %s", score[0] & ~0x20, score + 1, over),
-       tarn__report_text(view, "%c%s of each model over %s, mean over seeds. %s " FAILED_RUNS, score[0] & ~0x20,
-                         score + 1, over, tarn__report_bars(view, "The band")),
+       tarn__report_text(view, "%c%s of each model over %s, mean over seeds.%s %s " FAILED_RUNS, score[0] & ~0x20,
+                         score + 1, over, of, tarn__report_bars(view, "The band")),
        x_label, &whole);
   c.count = 0;
   collect(&c, limit, false);
@@ -224,15 +241,15 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
        tarn__report_text(view, "%c%s over %s, a closer look", score[0] & ~0x20, score + 1, over),
        tarn__report_text(
            view,
-           "The part of the chart of %s over %s in which the models differ near their ends. %s The axes do "
+           "The part of the chart of %s over %s in which the models differ near their ends.%s %s The axes do "
            "not begin at 0.",
-           score, over, tarn__report_bars(view, "The band")),
+           score, over, of, tarn__report_bars(view, "The band")),
        x_label, &close);
 }
 
 // Of models as dynamical systems, whose sign is what matters: 0 is in the picture.
 static void draw_exponents(tarn__figures *figures, tarn__report *view) {
-  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0};
+  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0, NULL};
   range shown = {0, 0, 0};
   collect(&c, 0, true);
   for (size_t i = 0; i < c.count; i++)
@@ -276,7 +293,7 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
   if (view->status == TARN_STATUS_OK)
     view->status = tarn__arena_alloc(&view->arena, &memory, first->series_count, sizeof(tarn__chart_line));
   if (!memory) return;
-  curves c = {view, NULL, TARN_RESULTS_STEPS, 1, memory, 0};
+  curves c = {view, NULL, TARN_RESULTS_STEPS, 1, memory, 0, NULL};
   for (size_t s = 0; s < first->series_count; s++) {
     if (strncmp(first->series[s].name, prefix, strlen(prefix)) != 0) continue;
     size_t before = c.count;

@@ -43,6 +43,10 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
 // the same name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
 
+// The processor whose runs stand on an axis of time, where runs are of several: that of most groups, of several that of
+// most runs. NULL: all runs stand there. results_band.c.
+const char *tarn__results_processor(const tarn_results *results);
+
 // Reads the sequential design of a sweep.json, for the results if the sweep is `alone`. *first: the number of seeds
 // that it was begun with: runs of later ones that have no directory are none. results_sequential.c.
 tarn_status tarn__results_sequential(struct tarn__results_memory *m, size_t *first, const tarn__run_file *file,

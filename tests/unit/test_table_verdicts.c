@@ -432,6 +432,7 @@ static void timed_run(const char *folder, const char *group, int seed, const cha
 
 // Times of several processors are compared on one, and areas over the time of its own longest run.
 static void times_are_of_one_processor(void **state) {
+  tarn_report_options report;
   tarn_results *results;
   tarn_results_table *table;
   (void)state;
@@ -460,6 +461,20 @@ static void times_are_of_one_processor(void **state) {
   for (size_t i = 0; i < results->run_count; i++)
     if (strcmp(results->runs[i].path, "cpus/b/seed-3") == 0)
       near(table->measures[i].aucc_mean, 20.3 * (63. / 2 + 40) / 103);
+  // Of five runs of a and four of b three each stand on the axis of time.
+  tarn_results_band_point points[4];
+  size_t count;
+  assert_int_equal(tarn_results_band(points, &count, 4, results, 0, "valid/bleu", TARN_RESULTS_SECONDS, 101),
+                   TARN_STATUS_OK);
+  assert_true(count == 4 && points[3].count == 3);
+  assert_int_equal(tarn_results_band(points, &count, 4, results, 0, "valid/bleu", TARN_RESULTS_STEPS, 20),
+                   TARN_STATUS_OK);
+  assert_true(count == 4 && points[3].count == 5);
+  tarn_report_default(&report);
+  report.output = "cpus-report";
+  assert_int_equal(tarn_report_write(results, table, &report), TARN_STATUS_OK);
+  file_has("cpus-report/report.html", "Only runs on fast: those of other processors took other times.");
+  file_has("cpus-report/report.html", "T (1.7 to 6.8 minutes by processor)");
   // Scores are of all runs.
   assert_int_equal(table->judged[TARN_RESULTS_JUDGED_BEST].verdicts[1].other_runs, 5);
   tarn_results_table_close(&table);

@@ -478,7 +478,9 @@ TARN_API void tarn_results_table_close(tarn_results_table **table);
 
 typedef enum tarn_results_axis { TARN_RESULTS_SECONDS, TARN_RESULTS_STEPS } tarn_results_axis;
 
-// A configuration's curve: mean and spread over its finished runs, each interpolated linearly between its points.
+// A configuration's curve: mean and spread over its finished runs, each interpolated linearly between its points. Over
+// seconds, where runs of the results are of several processors, only over runs on one, the one that most configurations
+// have runs on.
 typedef struct tarn_results_band_point {
   double x;         // seconds or steps
   double mean, sd;  // sample standard deviation, 0 for one run
