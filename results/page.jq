@@ -32,9 +32,9 @@ def beside($design; $baseline):
   (.budget_seconds / 60 | fixed(1)) as $most | (.least_budget_seconds / 60 | fixed(1)) as $least |
   if $design == null or $design.measure == "aucc_mean" or $areas + $times == 0 then empty else
     "",
-    "What the design does not judge: the area under \(.metric) over training time (AUCC, divided by T of \(if $least != $most then "\($least) to \($most) minutes by processor" else "\($most) minutes" end)) and the time to the best validation (\(.clock) clock), as differences from \($baseline) with their 95 % intervals. Their p are corrected for \($areas) and \($times) comparisons but count no looks, so they are no verdicts.",
+    "What the design does not judge: the area under \(.metric) over training time (AUCC, divided by T of \(if $least != $most then "\($least) to \($most) minutes by processor" else "\($most) minutes" end)) and the time to the best validation (\(.clock) clock), as differences from \($baseline) with their 95 % intervals. Means are of all runs, differences of runs on one processor; more area is better. The p allow for \($areas) and \($times) comparisons, but neither for how often the design looked nor for the machine's changing speed: they are hints, no verdicts.",
     "",
-    "| variant | AUCC/T | difference | p | minutes to the best | p |",
+    "| variant | AUCC/T | difference | p | to the best, difference (min) | p |",
     "| --- | ---: | ---: | ---: | ---: | ---: |",
     (.configurations[] | select(.finished > 0) | .verdicts.aucc_mean as $area | .verdicts.best_seconds as $time |
       [ .name, (.aucc_mean | spread($digits)) ] +

@@ -270,7 +270,7 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
                      .offset = measures[measure].offset,
                      .outputs = outputs,
                      .test = {.less = less},
-                     .timed = is_timed(measure) || is_energy(measure),
+                     .timed = is_timed(measure) || is_energy(measure) || measure == TARN_RESULTS_JUDGED_PEAK_BYTES,
                      .comparable = is_comparable(t, measure),
                      .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
   tarn_results_judged *judged = &t->public.judged[measure];
