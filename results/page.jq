@@ -24,23 +24,24 @@ def summary($key; $title; $digits):
   if $count == 0 then "\($title): no verdict yet, which needs three seeds of \($baseline) and of another variant."
   else "\($title), against \($baseline) (p corrected for \($count) comparisons): better: \(decided($key; "better") | names); worse: " +
     "\(decided($key; "worse") | names); undecided: \([.configurations[] | select(.baseline | not) | select(verdict($key).decision | IN("better", "worse") | not)] | length)." end;
+def minutes: if .mean then .mean /= 60 else . end | if .sd then .sd /= 60 else . end;
 # Of a design: areas and times, whose tests count no looks.
 def beside($design; $baseline):
   ([.configurations[] | .verdicts.aucc_mean | select(.) | .comparisons][0] // 0) as $areas |
   ([.configurations[] | .verdicts.best_seconds | select(.) | .comparisons][0] // 0) as $times |
   (if .metric == "valid/bleu" then 2 else 4 end) as $digits |
-  (.budget_seconds / 60 | fixed(1)) as $most | (.least_budget_seconds / 60 | fixed(1)) as $least |
+  (if .processor then " Both are of the runs on \(.processor) alone." else "" end) as $where |
   if $design == null or $design.measure == "aucc_mean" or $areas + $times == 0 then empty else
     "",
-    "What the design does not judge: the area under \(.metric) over training time (AUCC, divided by T of \(if $least != $most then "\($least) to \($most) minutes by processor" else "\($most) minutes" end)) and the time to the best validation (\(.clock) clock), as differences from \($baseline) with their 95 % intervals. Means are of all runs, differences of runs on one processor; more area is better. The p allow for \($areas) and \($times) comparisons, but neither for how often the design looked nor for the machine's changing speed: they are hints, no verdicts.",
+    "What the design does not judge: the area under \(.metric) over training time (AUCC, divided by T of \(.budget_seconds / 60 | fixed(1)) minutes\(if .less_is_better then ", of its negative" else "" end)) and the time to the best validation (\(.clock) clock), as differences from \($baseline) with their 95 % intervals.\($where) *runs* have an area; more area is better. The p allow for \($areas) and \($times) comparisons, but neither for how often the design looked nor for the machine's changing speed: they are hints, no verdicts.",
     "",
-    "| variant | AUCC/T | difference | p | to the best, difference (min) | p |",
-    "| --- | ---: | ---: | ---: | ---: | ---: |",
+    "| variant | runs | AUCC/T | difference | p | to the best (min) | difference | p |",
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     (.configurations[] | select(.finished > 0) | .verdicts.aucc_mean as $area | .verdicts.best_seconds as $time |
-      [ .name, (.aucc_mean | spread($digits)) ] +
-      if .baseline then ["", "", "", ""] else
-        ($area | if .p == null then ["-", "-"] else [change(1; $digits), probability] end) +
-        ($time | if .p == null then ["-", "-"] else [change(1 / 60; 2), probability] end) end | "| " + join(" | ") + " |")
+      [ .name, (.aucc_mean.runs | tostring), (.aucc_mean | spread($digits)) ] +
+      (if .baseline then ["", ""] else $area | if .difference == null then ["-", "-"] else [change(1; $digits), probability] end end) +
+      [ (.best_seconds | minutes | spread(2)) ] +
+      (if .baseline then ["", ""] else $time | if .difference == null then ["-", "-"] else [change(1 / 60; 2), probability] end end) | "| " + join(" | ") + " |")
   end;
 def sequential:
   ([.configurations[] | .sequential | select(.) | .comparisons][0]) as $count |

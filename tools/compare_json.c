@@ -108,6 +108,10 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   if (run->log_changed) json_object_set_new(o, "log_changed", text(run->log_changed));
   if (run->log_accepted) json_object_set_new(o, "log_accepted", text(run->log_accepted));
   if (run->log_accepted) json_object_set_new(o, "log_accepted_step", json_integer(run->log_accepted_step));
+  json_object_set_new(o, "processor", text(run->processor));
+  json_object_set_new(o, "kernels", text(run->kernels));
+  json_object_set_new(o, "threads", whole(run->threads));
+  json_object_set_new(o, "elsewhere", json_boolean(m->elsewhere));
   json_object_set_new(o, "aucc", json_output_real(m->aucc));
   json_object_set_new(o, "aucc_mean", json_output_real(m->aucc_mean));
   json_object_set_new(o, "held", json_boolean(m->held));
@@ -207,10 +211,9 @@ int compare_print_json(const cli_command *command, const tarn_results *results, 
   json_t *notes = json_array();
   for (size_t i = 0; i < t->row_count; i++) json_array_append_new(rows, row_object(results, t, &t->rows[i]));
   for (size_t i = 0; i < t->note_count; i++) json_array_append_new(notes, text(t->notes[i]));
-  json_t *object =
-      json_pack("{s:o, s:b, s:f, s:f, s:o?, s:o}", "metric", text(t->metric), "less_is_better", (int)t->less,
-                "budget_seconds", t->budget, "least_budget_seconds", t->least_budget, "clock", text(t->clock),
-                "baseline", text(results->groups[t->rows[t->baseline].group].name));
+  json_t *object = json_pack("{s:o, s:b, s:f, s:o?, s:o?, s:o}", "metric", text(t->metric), "less_is_better",
+                             (int)t->less, "budget_seconds", t->budget, "processor", text(t->processor), "clock",
+                             text(t->clock), "baseline", text(results->groups[t->rows[t->baseline].group].name));
   json_object_set_new(object, "test_measure", text(t->test_measure ? t->test_measure->word : NULL));
   json_object_set_new(object, "leaders", leaders(results, t));
   json_object_set_new(object, "sequential", design(results, t));

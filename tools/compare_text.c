@@ -318,10 +318,10 @@ int compare_print_text(const cli_command *command, const tarn_results *results, 
   const tarn_measure *measure = tarn_measure_find(t->metric);
   p.digits = measure ? measure->digits : 2;
   printf("%s over T = ", t->metric);
-  if (t->least_budget < t->budget) printf("%.4g to ", t->least_budget / 60);
-  printf("%.4g minutes of training%s (%s clock)%s\n\n", t->budget / 60,
-         t->least_budget < t->budget ? ", by processor" : "", t->clock ? t->clock : "unknown",
+  printf("%.4g minutes of training (%s clock)%s\n", t->budget / 60, t->clock ? t->clock : "unknown",
          t->less ? "; areas are of its negative, so that more is better" : "");
+  if (t->processor) printf("times, energies, areas and memory of the runs on %s alone\n", t->processor);
+  printf("\n");
   print_scores(&p);
   print_times(&p);
   print_losses(&p);

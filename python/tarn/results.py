@@ -218,8 +218,8 @@ class Comparison:
     """Configurations over seeds, side by side."""
 
     metric: str  # the score, "valid/bleu"
-    budget: float  # seconds; the range of areas under curves, the largest of all runs
-    least_budget: float  # and the smallest: on each processor that of its longest run, if nothing gives it
+    budget: float  # seconds; the range of areas under curves
+    processor: str | None  # what times, energies, areas and memory are of, where runs are of several
     baseline: str  # the configuration that others are compared with
     rows: Records  # one per configuration: for each measure its mean, `_sd` and `_runs`, over finished runs
     verdicts: Records  # one per measure and configuration: is it better than the baseline, and how certain is that
@@ -231,7 +231,7 @@ class Comparison:
         table = handle.pointer.contents
         self.metric = str(_word(table.metric))
         self.budget = table.budget
-        self.least_budget = table.least_budget
+        self.processor = _word(table.processor)
         self.notes = [str(_word(table.notes[i])) for i in range(table.note_count)]
         names = [results._group(table.rows[i].group) for i in range(table.row_count)]
         self.baseline = names[table.baseline]

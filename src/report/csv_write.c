@@ -52,7 +52,8 @@ static const struct {
 
 static void results_head(tarn__buffer *out, const tarn__report *view) {
   static const char *const parts[] = {"difference", "low", "high", "p", "comparisons", "verdict"};
-  tarn__buffer_add(out, "model,frozen_layers,encoder,decoder,baseline,runs,finished,failed,metric,budget_seconds,");
+  tarn__buffer_add(
+      out, "model,frozen_layers,encoder,decoder,baseline,runs,finished,failed,metric,budget_seconds,processor,");
   tarn__buffer_add(out, "parameters,trained_parameters,frozen_parameters,shared_parameters,planned_bytes,");
   for (size_t m = 0; m < sizeof statistics / sizeof *statistics; m++)
     tarn__buffer_format(out, "%s_mean,%s_sd,%s_runs,", statistics[m].name, statistics[m].name, statistics[m].name);
@@ -99,6 +100,7 @@ void tarn__report_results_csv(tarn__buffer *out, const tarn__report *view) {
                         group->finished, group->failed);
     tarn__csv_text(out, view->table->metric);
     tarn__csv_real(out, view->table->budget);
+    tarn__csv_text(out, view->table->processor);
     const int64_t sizes[] = {run ? run->parameters : -1, run ? run->trained_parameters : -1,
                              run ? run->frozen_parameters : -1, run ? run->shared_parameters : -1,
                              run ? run->planned_bytes : -1};
@@ -117,7 +119,7 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       out,
       "model,frozen_layers,seed,path,state,message,config_changed,log_changed,log_accepted,log_accepted_update,end,"
       "seconds,updates,"
-      "epochs,clock,threads,parameters,"
+      "epochs,clock,processor,kernels,threads,elsewhere,parameters,"
       "trained_parameters,frozen_parameters,shared_parameters,planned_bytes,peak_bytes,aucc,aucc_mean,held,"
       "assumed_start,best,best_seconds,best_update,min_loss,min_loss_seconds,min_train_loss,min_train_loss_seconds,"
       "epoch_train_loss,epoch_seconds,budget_step,"
@@ -144,7 +146,10 @@ void tarn__report_runs_csv(tarn__buffer *out, const tarn__report *view) {
       tarn__csv_whole(out, run->step);
       tarn__csv_real(out, run->epoch);
       tarn__csv_text(out, run->clock);
+      tarn__csv_text(out, run->processor);
+      tarn__csv_text(out, run->kernels);
       tarn__csv_whole(out, run->threads);
+      tarn__csv_text(out, m->elsewhere ? "yes" : "no");
       const int64_t sizes[] = {run->parameters,        run->trained_parameters, run->frozen_parameters,
                                run->shared_parameters, run->planned_bytes,      run->peak_bytes};
       for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) tarn__csv_whole(out, sizes[s]);

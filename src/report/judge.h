@@ -12,16 +12,14 @@ typedef struct tarn__judging {
   size_t offset;                      // of the score in tarn_results_measures
   const tarn__test_outputs *outputs;  // NULL: a score of the log
   tarn__verdict_test test;
-  bool timed;                 // a time, an energy or an area over time
   bool comparable;            // the scores of all runs are comparable
   tarn_results_basis other;   // the reason, if not
   tarn__verdict_side *sides;  // (groups)
   bool *incomplete;           // (groups): runs have the score, but some lack its outputs
+  bool *elsewhere;            // (groups): runs are left out, being of another processor than the measure
   double *scores;             // (runs), grouped
   const double **resampled;   // (runs), likewise
   int64_t *seeds;             // (runs), likewise
-  const char **processors;    // (runs), likewise; "": not recorded
-  tarn__times kept[2];        // (runs) room for two narrowed sides
 } tarn__judging;
 
 // The score of a run; NAN: it has none.

@@ -20,18 +20,8 @@ typedef struct curves {
   double unit;  // of x
   tarn__chart_line *lines;
   size_t count;
-  const char *processor;  // whose runs alone are drawn over time; NULL: all are
+  bool here;  // only runs on the table's processor
 } curves;
-
-// T-hat of the runs that are drawn over time.
-static double time_limit(const tarn__report *view, const char *processor) {
-  const tarn_results *r = view->results;
-  for (size_t i = 0; i < r->run_count && processor; i++)
-    if (r->runs[i].state == TARN_RESULTS_FINISHED && r->runs[i].processor &&
-        strcmp(r->runs[i].processor, processor) == 0)
-      return view->table->memory->budgets[i];
-  return view->table->budget;
-}
 
 static double *numbers(tarn__report *view, size_t count) {
   void *memory = NULL;
@@ -62,7 +52,7 @@ static size_t own_points(tarn_results_band_point *points, const curves *c, const
     const tarn_results_run *run = &c->view->results->runs[group->runs[i]];
     const tarn_results_series *s = run->state == TARN_RESULTS_FINISHED ? tarn_results_find(run, c->metric) : NULL;
     size_t reached = 0;
-    if (!s || (c->processor && (!run->processor || strcmp(run->processor, c->processor) != 0))) continue;
+    if (!s || (c->here && c->view->table->measures[group->runs[i]].elsewhere)) continue;
     while (reached < s->count && (s->points[reached].seconds <= limit || tarn__measures_ends_at(run, limit))) reached++;
     if (reached < count) count = reached;
     series[runs++] = s;
@@ -140,7 +130,8 @@ static void collect(curves *c, double limit, bool failed) {
   }
   for (size_t i = 0; failed && i < view->results->run_count; i++) {
     const tarn_results_run *run = &view->results->runs[i];
-    if (run->state == TARN_RESULTS_FAILED) add_failed(c, &view->entries[run->group], run);
+    if (run->state != TARN_RESULTS_FAILED || (c->here && view->table->measures[i].elsewhere)) continue;
+    add_failed(c, &view->entries[run->group], run);
   }
 }
 
@@ -213,8 +204,7 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
     if (series) less = series->less;
     if (view->results->runs[i].step > most) most = view->results->runs[i].step;
   }
-  const char *processor = time ? tarn__results_processor(view->results) : NULL;
-  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0, processor};
+  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0, time};
   const char *x_label = time         ? tarn__report_text(view, "training time (%s)", view->unit_name)
                         : c.unit > 1 ? "updates (thousands)"
                                      : "updates";
@@ -222,10 +212,8 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   const char *word = strrchr(metric, '/') ? strrchr(metric, '/') + 1 : metric;
   const char *name = tarn__report_text(view, "%s-%s", word, time ? "time" : "updates");
   const char *over = time ? "training time" : "updates";
-  const char *of =
-      processor ? tarn__report_text(view, " Only runs on %s: those of other processors took other times.", processor)
-                : "";
-  double limit = time ? time_limit(view, processor) : 0;
+  const char *of = time ? tarn__report_processor(view, "They are") : "";
+  double limit = time ? view->table->budget : 0;
   collect(&c, limit, true);
   if (c.count == 0) return;
   range whole = {0, less || has_negative(&c) ? NAN : 0, NAN};
@@ -249,7 +237,7 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
 
 // Of models as dynamical systems, whose sign is what matters: 0 is in the picture.
 static void draw_exponents(tarn__figures *figures, tarn__report *view) {
-  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0, NULL};
+  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0, false};
   range shown = {0, 0, 0};
   collect(&c, 0, true);
   for (size_t i = 0; i < c.count; i++)

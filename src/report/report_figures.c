@@ -79,10 +79,10 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
   tarn__figure *figure = tarn__figure_add(
       figures, view, TARN__FIGURE_SUMS, "aucc", "Area under the convergence curve",
       tarn__report_text(view,
-                        "AUCC of %s up to %s, divided by that time: longer%s is better. %s The dashed line is the "
+                        "AUCC of %s up to %s, divided by that time: longer%s is better.%s %s The dashed line is the "
                         "baseline.",
                         view->score, view->budget, view->table->less ? " to the right" : "",
-                        tarn__report_bars(view, "The black line on a bar")));
+                        tarn__report_processor(view, "It is"), tarn__report_bars(view, "The black line on a bar")));
   if (!figure) return view->status;
   tarn__chart chart = {
       .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
@@ -117,13 +117,14 @@ static bool parameters_of(const tarn__report *view, const tarn_results_group *gr
   return true;
 }
 
-// Updates per second of training, a mean over the finished runs.
+// Updates per second of training, a mean over the finished runs on the table's processor.
 static bool speed_of(const tarn__report *view, const tarn_results_group *group, double *trained, double *all) {
   double sum = 0;
   size_t count = 0;
   for (size_t i = 0; i < group->run_count; i++) {
     const tarn_results_run *run = &view->results->runs[group->runs[i]];
     if (run->state != TARN_RESULTS_FINISHED || !(run->seconds > 0) || run->step <= 0) continue;
+    if (view->table->measures[group->runs[i]].elsewhere) continue;
     sum += (double)run->step / run->seconds;
     count++;
   }
@@ -144,8 +145,9 @@ typedef struct points_figure {
   size_of *size;
   const tarn_results_statistic *(*measure)(const tarn__report *view, const tarn_results_row *row);
   double unit;
-  bool differing;  // omitted if all models have the same size
-  bool parts;      // a size has a trained part and a whole
+  bool differing;     // omitted if all models have the same size
+  bool parts;         // a size has a trained part and a whole
+  const char *timed;  // "Areas are": what is of the runs on one processor; NULL: nothing
 } points_figure;
 
 static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const points_figure *spec) {
@@ -174,7 +176,8 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
                                   : "; labels say which layers are frozen";
   tarn__figure *figure =
       tarn__figure_add(figures, view, TARN__FIGURE_SUMS, spec->name, spec->title,
-                       tarn__report_text(view, "Each model's %s over its %s%s. %s", spec->y_label, spec->of, marks,
+                       tarn__report_text(view, "Each model's %s over its %s%s.%s %s", spec->y_label, spec->of, marks,
+                                         spec->timed ? tarn__report_processor(view, spec->timed) : "",
                                          tarn__report_bars(view, "The upright line through a mark")));
   if (!figure) return view->status;
   tarn__chart chart = {
@@ -207,12 +210,12 @@ static tarn_status draw_sizes(tarn__figures *figures, tarn__report *view) {
   const char *counted = unit == 1e6 ? " (millions)" : unit == 1e3 ? " (thousands)" : "";
   const points_figure all[] = {
       {"parameters", "Parameters against score", "parameters", tarn__report_text(view, "parameters%s", counted), score,
-       parameters_of, score_of, unit, false, true},
-      {"layers", "Layers against score", "layers", "layers", score, layers_of, score_of, 1, true, true},
+       parameters_of, score_of, unit, false, true, NULL},
+      {"layers", "Layers against score", "layers", "layers", score, layers_of, score_of, 1, true, true, NULL},
       {"layers-aucc", "Layers against the area under the curve", "layers", "layers", area, layers_of, area_of, 1, true,
-       true},
+       true, "Areas are"},
       {"speed", "Speed against score", "speed", "updates per second of training", score, speed_of, score_of, 1, true,
-       false},
+       false, "Speeds are"},
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) TARN_TRY(draw_points(figures, view, &all[i]));
   return view->status;

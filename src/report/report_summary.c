@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "report/report_write.h"
-#include "report/table_build.h"
 #include "significance/verdict.h"
 
 static void say(tarn__summary *summary, const char *sentence) {
@@ -162,19 +161,29 @@ static void say_speed(tarn__summary *summary, tarn__report *view) {
   }
 }
 
-// The times to the best of a configuration's runs.
-// Whether the times of two configurations, the most distant of `pairs`, differ decidedly: Welch's test, p multiplied by
-// the number of pairs.
+// The times to the best that are in the mean of a configuration.
+static tarn__verdict_side times_of(tarn__report *view, size_t group) {
+  const tarn_results_group *g = &view->results->groups[group];
+  tarn__verdict_side side = {0};
+  void *memory = NULL;
+  if (view->status == TARN_STATUS_OK)
+    view->status = tarn__arena_alloc(&view->arena, &memory, g->run_count, sizeof(double));
+  double *times = memory;
+  for (size_t i = 0; i < g->run_count && view->status == TARN_STATUS_OK; i++) {
+    const tarn_results_measures *m = &view->table->measures[g->runs[i]];
+    if (!m->elsewhere && !isnan(m->best_seconds)) times[side.runs++] = m->best_seconds;
+  }
+  side.scores = times;
+  return side;
+}
+
+// Whether the times to the best of two configurations, the most distant of `pairs`, differ decidedly: Welch's test, p
+// multiplied by the number of pairs.
 static const char *time_words(tarn__report *view, size_t group, size_t regular, size_t pairs) {
   tarn_results_verdict v = {0};
-  tarn__times own, other;
   const tarn__verdict_test test = {.less = true};
-  if (view->status == TARN_STATUS_OK)
-    view->status =
-        tarn__table_best_times(&own, &other, view->table->memory, (const size_t[]){group, regular}, &view->arena);
+  const tarn__verdict_side a = times_of(view, group), b = times_of(view, regular);
   if (view->status != TARN_STATUS_OK) return "";
-  const tarn__verdict_side a = {.scores = own.values, .runs = own.count};
-  const tarn__verdict_side b = {.scores = other.values, .runs = other.count};
   tarn__verdict_of(&v, &a, &b, &test);
   if (isnan(v.p_single)) return "no verdict";
   char p[TARN_RESULTS_P_TEXT];

@@ -88,8 +88,9 @@ static tarn_status quality(tarn__table *table, tarn__report *view) {
       .caption = tarn__report_text(
           view,
           "Mean and standard deviation over seeds, of finished runs. AUCC is the area under the curve of %s%s over "
-          "training time up to %s; divided by that time it reads as an average score.",
-          view->table->less ? "the negative of " : "", view->score, view->budget),
+          "training time up to %s; divided by that time it reads as an average score.%s",
+          view->table->less ? "the negative of " : "", view->score, view->budget,
+          tarn__report_processor(view, "Both are")),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"runs", true, 0},
@@ -137,8 +138,8 @@ static tarn_status speed(tarn__table *table, tarn__report *view) {
       .id = "speed",
       .title = "Speed",
       .caption = tarn__report_text(
-          view, "Times are those of the training clock (%s), which does not run during validation and saving.%s",
-          view->table->clock ? view->table->clock : "wall",
+          view, "Times are those of the training clock (%s), which does not run during validation and saving.%s%s",
+          view->table->clock ? view->table->clock : "wall", tarn__report_processor(view, "They are"),
           has_ratio(view) ? " The ratios are the mean time to the best score over that of a regular model, in which "
                             "nothing is frozen, shared or left out: with as many updatable layers, and with as many "
                             "layers in all."
@@ -179,8 +180,8 @@ static tarn_status losses(tarn__table *table, tarn__report *view) {
           "Up to %s of training. Training losses are with dropout and label smoothing: the least is that of one line "
           "of the log, which is a mean over the updates before it, and lines of fewer updates than the others are left "
           "out; the last epoch is the last pass over the data, or "
-          "all of the training where it is less than one.",
-          view->budget),
+          "all of the training where it is less than one.%s",
+          view->budget, tarn__report_processor(view, "Times are")),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"least validation loss", false, leader(view, TARN_RESULTS_JUDGED_MIN_LOSS)},
@@ -209,10 +210,12 @@ static tarn_status cost(tarn__table *table, tarn__report *view) {
   *table = (tarn__table){
       .id = "cost",
       .title = "Energy and operations",
-      .caption =
+      .caption = tarn__report_text(
+          view,
           "Of training time, without validation and saving; energy by its source: counters (rapl, nvml) or a "
           "battery's power are of the whole machine, an estimate is processor seconds times the stated watts of a "
-          "core. Operations and bytes are those of the graphs that ran, a multiply-add counts two.",
+          "core. Operations and bytes are those of the graphs that ran, a multiply-add counts two.%s",
+          tarn__report_processor(view, "Energies are")),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"energy by", true, 0},
@@ -250,10 +253,12 @@ static tarn_status size(tarn__table *table, tarn__report *view) {
   *table = (tarn__table){
       .id = "size",
       .title = "Size",
-      .caption =
+      .caption = tarn__report_text(
+          view,
           "Every parameter counts once; sharing saves those of the further uses of a set. Peak memory is the "
           "resident memory of the process over the whole run, planned memory what was computed before it. "
-          "Equalized: what the sweep changed to give a model the baseline's parameters or operations.",
+          "Equalized: what the sweep changed to give a model the baseline's parameters or operations.%s",
+          tarn__report_processor(view, "Peaks are")),
       .columns = {{"model", true, 0},
                   {"frozen layers", true, 0},
                   {"encoder", true, 0},
@@ -318,6 +323,7 @@ static tarn_status each_run(tarn__table *table, tarn__report *view) {
       row->cells[1] = entry->label.note;
       row->cells[2] = tarn__report_text(view, "%lld", (long long)run->seed);
       const char *state = tarn_results_state_name(run->state);
+      if (measures->elsewhere && run->processor) state = tarn__report_text(view, "%s on %s", state, run->processor);
       row->cells[3] = run->message ? tarn__report_text(view, "%s: %s", state, run->message) : state;
       if (run->config_changed)
         row->cells[3] =

@@ -170,22 +170,21 @@ int tarn__report_decimals(const char *name) {
   return measure ? measure->digits : 2;
 }
 
-static void budget_number(char number[TARN__SVG_NUMBER], double shown) {
-  tarn__svg_number(number, shown, fabs(shown - round(shown)) < 0.05 ? 0 : 1);
+const char *tarn__report_processor(tarn__report *view, const char *what) {
+  if (!view->table->processor) return "";
+  return tarn__report_text(view, " %s of the runs on %s alone.", what, view->table->processor);
 }
 
 static void take_units(tarn__report *view) {
-  char number[TARN__SVG_NUMBER], least[TARN__SVG_NUMBER];
+  char number[TARN__SVG_NUMBER];
   double budget = view->table->budget;
   bool minutes = budget >= 300;
   view->unit = minutes ? 60 : 1;
   view->unit_name = minutes ? "minutes" : "seconds";
   view->unit_mark = minutes ? "min" : "s";
-  budget_number(number, budget / view->unit);
+  const double shown = budget / view->unit;
+  tarn__svg_number(number, shown, fabs(shown - round(shown)) < 0.05 ? 0 : 1);
   view->budget = tarn__report_text(view, "%s %s", number, view->unit_name);
-  if (!(view->table->least_budget < budget)) return;
-  budget_number(least, view->table->least_budget / view->unit);
-  view->budget = tarn__report_text(view, "T (%s to %s %s by processor)", least, number, view->unit_name);
 }
 
 static void take_entries(tarn__report *view) {

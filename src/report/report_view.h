@@ -82,6 +82,9 @@ tarn_status tarn__report_origin(tarn__report *view) TARN_CHECKED;
 // An explanation of error bars, in a sentence about `what`, "The band".
 const char *tarn__report_bars(tarn__report *view, const char *what);
 
+// " `What` of the runs on AMD EPYC (avx512_bf16, 1 thread) alone." where runs are of several processors, else "".
+const char *tarn__report_processor(tarn__report *view, const char *what);
+
 // A display name for a name in the log: "valid/bleu" is "validation BLEU".
 const char *tarn__report_score(tarn__report *view, const char *name);
 int tarn__report_decimals(const char *name);

@@ -1,8 +1,6 @@
 // Mean and spread of a configuration's curves.
 #include <math.h>
 
-#include <string.h>
-
 #include "base/status.h"
 #include "report/results_memory.h"
 
@@ -29,53 +27,18 @@ static double value_at(const tarn_results_series *series, tarn_results_axis axis
   return (1 - share) * p[low].value + share * p[high].value;
 }
 
-static bool is_on(const tarn_results_run *run, const char *processor) {
-  return run->state == TARN_RESULTS_FINISHED && run->processor && strcmp(run->processor, processor) == 0;
-}
-
-static size_t groups_on(const tarn_results *results, const char *processor, size_t *runs) {
-  size_t count = 0;
-  *runs = 0;
-  for (size_t g = 0; g < results->group_count; g++) {
-    size_t own = 0;
-    for (size_t i = 0; i < results->groups[g].run_count; i++)
-      own += is_on(&results->runs[results->groups[g].runs[i]], processor);
-    count += own > 0;
-    *runs += own;
-  }
-  return count;
-}
-
-const char *tarn__results_processor(const tarn_results *results) {
-  const char *chosen = NULL;
-  size_t most = 0, most_runs = 0, processors = 0;
-  for (size_t i = 0; i < results->run_count; i++) {
-    const char *own = results->runs[i].processor;
-    bool seen = results->runs[i].state != TARN_RESULTS_FINISHED || !own;
-    for (size_t k = 0; k < i && !seen; k++) seen = is_on(&results->runs[k], own);
-    if (seen) continue;
-    size_t runs;
-    const size_t groups = groups_on(results, own, &runs);
-    processors++;
-    if (groups < most || (groups == most && runs <= most_runs)) continue;
-    chosen = own;
-    most = groups;
-    most_runs = runs;
-  }
-  return processors > 1 ? chosen : NULL;
-}
-
-// What a curve is of: a score of a group's finished runs, of one processor if it is not NULL.
+// What a curve is of: a score of a group's finished runs, on the processor of one of them if it is not NULL.
 typedef struct curve {
   const tarn_results *results;
   const tarn_results_group *group;
-  const char *name, *processor;
+  const char *name;
+  const tarn_results_run *on;
   tarn_results_axis axis;
 } curve;
 
 static const tarn_results_series *series_of(const curve *c, size_t run) {
   const tarn_results_run *r = &c->results->runs[run];
-  if (c->processor && !is_on(r, c->processor)) return NULL;
+  if (c->on && !tarn__results_same_processor(c->on, r)) return NULL;
   return r->state == TARN_RESULTS_FINISHED ? tarn_results_find(r, c->name) : NULL;
 }
 
@@ -112,8 +75,8 @@ tarn_status tarn_results_band(tarn_results_band_point *points, size_t *count, si
                "a band needs one of the groups, 2 points or more, and a limit from 0 on");
   TARN_REQUIRE(axis == TARN_RESULTS_SECONDS || axis == TARN_RESULTS_STEPS, USAGE, "an unknown axis of a band");
   const tarn_results_group *g = &results->groups[group];
-  const char *processor = axis == TARN_RESULTS_SECONDS ? tarn__results_processor(results) : NULL;
-  const curve c = {results, g, name, processor, axis};
+  const tarn_results_run *on = axis == TARN_RESULTS_SECONDS ? tarn__results_processor(results) : NULL;
+  const curve c = {results, g, name, on, axis};
   bool farthest = limit == 0;
   for (size_t i = 0; i < g->run_count && farthest; i++) {
     const tarn_results_series *series = series_of(&c, g->runs[i]);

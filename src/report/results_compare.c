@@ -55,10 +55,8 @@ static tarn_status note_held(struct tarn__results_table_memory *t) {
   if (held > TARN__NAMED_RUNS)
     TARN_TRY(tarn__arena_print(&names, &t->arena, "%s and %zu more", names, held - TARN__NAMED_RUNS));
   if (held == 0) return TARN_STATUS_OK;
-  const char *before = "T";
-  if (!t->own_budgets) TARN_TRY(tarn__arena_print(&before, &t->arena, "%.4g minutes", t->public.budget / 60));
-  return tarn__table_note(t, "%zu curve%s before %s, and %s held: %s", held, held > 1 ? "s end" : " ends", before,
-                          held > 1 ? "their last values are" : "its last value is", names);
+  return tarn__table_note(t, "%zu curve%s before %.4g minutes, and %s held: %s", held, held > 1 ? "s end" : " ends",
+                          t->public.budget / 60, held > 1 ? "their last values are" : "its last value is", names);
 }
 
 // Adds a run to `names` if it is one of the first TARN__NAMED_RUNS; *count is the number before it.
@@ -125,7 +123,7 @@ static tarn_status note_exponents(struct tarn__results_table_memory *t) {
   for (size_t i = 0; i < r->run_count; i++) {
     const tarn_results_run *run = &r->runs[i];
     if (run->state != TARN_RESULTS_FINISHED) continue;
-    const int64_t step = tarn__measures_exponent_step(run, t->budgets[i]);
+    const int64_t step = tarn__measures_exponent_step(run, tarn__table_budget(t, i));
     if (step < 0) continue;
     if (isnan(t->measures[i].exponent))
       TARN_TRY(add_name(t, &without, &without_count, run->path));
@@ -187,6 +185,13 @@ static tarn_status note_sources(struct tarn__results_table_memory *t) {
   return sources == 0 ? TARN_STATUS_OK : note_source(t, first);
 }
 
+static void set_apart(tarn_results_measures *m, const struct tarn__results_table_memory *t, size_t run) {
+  m->elsewhere = tarn__table_elsewhere(t, run);
+  if (!m->elsewhere) return;
+  m->held = false;
+  if (t->longest) m->aucc = m->aucc_mean = m->budget_step = m->budget_epoch = NAN;
+}
+
 static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
   TARN_TRY(tarn__table_processors(t));
@@ -207,9 +212,11 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
     if (run->state == TARN_RESULTS_FAILED)
       TARN_TRY(tarn__table_note(t, "%s failed and is in no mean: %s", run->path,
                                 run->message ? run->message : "it does not say why"));
+    m->elsewhere = run->state == TARN_RESULTS_FAILED && tarn__table_elsewhere(t, i);
     if (run->state != TARN_RESULTS_FINISHED) continue;
     const tarn_results_series *series = tarn_results_find(run, t->public.metric);
-    TARN_TRY(tarn__measures_of(m, run, series, t->budgets[i]));
+    TARN_TRY(tarn__measures_of(m, run, series, tarn__table_budget(t, i)));
+    set_apart(m, t, i);
     if (t->public.test_measure) m->test_score = run->test[t->public.test_measure->number];
   }
   for (size_t g = 0; g < r->group_count; g++)
@@ -225,9 +232,10 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
 
 // --- configurations
 
-// The mean and deviation over a group's finished runs of the field at `offset` of the measures, if known.
+// The mean and deviation over a group's finished runs of the field at `offset` of the measures, if known; if it is
+// `timed`, of those on the table's processor.
 static tarn_results_statistic summarise(const struct tarn__results_table_memory *t, const tarn_results_group *group,
-                                        size_t offset) {
+                                        size_t offset, bool timed) {
   tarn_results_statistic s = {NAN, NAN, 0};
   double sum = 0;
   double squares = 0;
@@ -236,7 +244,7 @@ static tarn_results_statistic summarise(const struct tarn__results_table_memory 
     for (size_t i = 0; i < group->run_count; i++) {
       double value;
       memcpy(&value, (const char *)&t->measures[group->runs[i]] + offset, sizeof value);
-      if (isnan(value)) continue;
+      if (isnan(value) || (timed && t->measures[group->runs[i]].elsewhere)) continue;
       s.count++;
       if (pass == 0) sum += value;
       if (pass == 1) squares += (value - s.mean) * (value - s.mean);
@@ -252,34 +260,36 @@ static void fill_row(struct tarn__results_table_memory *t, size_t index) {
   tarn_results_row *row = &t->rows[index];
   row->group = index;
   row->baseline = index == t->public.baseline;
-#define SUMMARISE(field) row->field = summarise(t, group, offsetof(tarn_results_measures, field))
-  SUMMARISE(aucc);
-  SUMMARISE(aucc_mean);
+#define SUMMARISE(field) row->field = summarise(t, group, offsetof(tarn_results_measures, field), false)
+#define TIMED(field) row->field = summarise(t, group, offsetof(tarn_results_measures, field), true)
+  TIMED(aucc);
+  TIMED(aucc_mean);
   SUMMARISE(best);
-  SUMMARISE(best_seconds);
+  TIMED(best_seconds);
   SUMMARISE(min_loss);
-  SUMMARISE(min_loss_seconds);
-  SUMMARISE(epoch_seconds);
-  SUMMARISE(budget_step);
-  SUMMARISE(budget_epoch);
+  TIMED(min_loss_seconds);
+  TIMED(epoch_seconds);
+  TIMED(budget_step);
+  TIMED(budget_epoch);
   SUMMARISE(test_bleu);
   SUMMARISE(test_chrf);
   SUMMARISE(test_blimp);
   SUMMARISE(test_score);
   SUMMARISE(exponent);
   SUMMARISE(min_train_loss);
-  SUMMARISE(min_train_loss_seconds);
+  TIMED(min_train_loss_seconds);
   SUMMARISE(epoch_train_loss);
-  SUMMARISE(peak_bytes);
-  SUMMARISE(joules);
-  SUMMARISE(epoch_joules);
-  SUMMARISE(best_joules);
-  SUMMARISE(co2_grams);
+  TIMED(peak_bytes);
+  TIMED(joules);
+  TIMED(epoch_joules);
+  TIMED(best_joules);
+  TIMED(co2_grams);
   SUMMARISE(token_operations);
   SUMMARISE(operations);
   SUMMARISE(best_operations);
   SUMMARISE(moved_bytes);
 #undef SUMMARISE
+#undef TIMED
   for (size_t i = 0; i < group->run_count; i++) {
     row->held += t->measures[group->runs[i]].held;
     row->assumed_start += t->measures[group->runs[i]].assumed_start;
@@ -347,27 +357,16 @@ static bool matches(const struct tarn__results_table_memory *t, size_t group, si
          same(&a->decoder, &b->decoder);
 }
 
-// The regular configuration with matching stacks in that sense, and the ratio of the times to best.
-static double mean_of(const tarn__times *times) {
-  double sum = 0;
-  for (size_t i = 0; i < times->count; i++) sum += times->values[i];
-  return sum / (double)times->count;
-}
-
-static tarn_status find_regular(struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
-                                double *ratio) {
-  size_t count = t->results->group_count;
-  tarn__times own, other;
+// The regular configuration with matching stacks in that sense, and the ratio of the mean times to best.
+static void find_regular(struct tarn__results_table_memory *t, size_t group, same_stack same, size_t *regular,
+                         double *ratio) {
+  const size_t count = t->results->group_count;
   *regular = t->public.baseline;
   if (!matches(t, group, *regular, same))
     for (*regular = 0; *regular < count && !matches(t, group, *regular, same);) ++*regular;
-  *ratio = NAN;
-  if (*regular == count) return TARN_STATUS_OK;
-  TARN_TRY(tarn__table_best_times(&own, &other, t, (const size_t[]){group, *regular}, &t->arena));
-  if (own.count == 0 || other.count == 0) return TARN_STATUS_OK;
   // A regular configuration that is best before training has no time that another one could save.
-  if (mean_of(&other) > 0) *ratio = mean_of(&own) / mean_of(&other);
-  return TARN_STATUS_OK;
+  const bool known = *regular < count && t->rows[*regular].best_seconds.mean > 0;
+  *ratio = known ? t->rows[group].best_seconds.mean / t->rows[*regular].best_seconds.mean : NAN;
 }
 
 // --- all
@@ -398,8 +397,8 @@ static tarn_status build(struct tarn__results_table_memory *t) {
   for (size_t g = 0; g < r->group_count; g++) fill_row(t, g);
   for (size_t g = 0; g < r->group_count; g++) {
     tarn_results_row *row = &t->rows[g];
-    TARN_TRY(find_regular(t, g, same_updatable, &row->regular, &row->time_ratio));
-    TARN_TRY(find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep));
+    find_regular(t, g, same_updatable, &row->regular, &row->time_ratio);
+    find_regular(t, g, same_depth, &row->regular_deep, &row->time_ratio_deep);
     assumed += t->rows[g].assumed_start;
   }
   const tarn_measure *measure = tarn_measure_find(t->public.metric);

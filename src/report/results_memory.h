@@ -43,9 +43,15 @@ tarn_status tarn__results_free_name(const char **name, struct tarn__results_memo
 // the same name.
 tarn_status tarn__results_add_sweep(struct tarn__results_memory *m, const char *path, bool alone) TARN_CHECKED;
 
-// The processor whose runs stand on an axis of time, where runs are of several: that of most groups, of several that of
-// most runs. NULL: all runs stand there. results_band.c.
-const char *tarn__results_processor(const tarn_results *results);
+// --- results_processor.c
+// Whether two runs had the same processor, kernels and number of threads.
+bool tarn__results_same_processor(const tarn_results_run *a, const tarn_results_run *b);
+// A run of the processor that times are of, where finished runs are of several: the one with most configurations, of
+// several the one with most runs. NULL: they are of one.
+const tarn_results_run *tarn__results_processor(const tarn_results *results);
+// "AMD EPYC (avx512_bf16, 1 thread)"
+tarn_status tarn__results_processor_text(const char **text, const tarn_results_run *run,
+                                         tarn__arena *arena) TARN_CHECKED;
 
 // Reads the sequential design of a sweep.json, for the results if the sweep is `alone`. *first: the number of seeds
 // that it was begun with: runs of later ones that have no directory are none. results_sequential.c.

@@ -141,6 +141,7 @@ static tarn_status take_result(tarn_results_run *run, const tarn__run_file *file
   TARN_TRY(tarn__run_file_text(file, o, "end", &run->end, arena));
   TARN_TRY(tarn__run_file_text(file, o, "clock", &run->clock, arena));
   TARN_TRY(tarn__run_file_text(file, o, "processor", &run->processor, arena));
+  TARN_TRY(tarn__run_file_text(file, o, "kernels", &run->kernels, arena));
   TARN_TRY(tarn__run_file_text(file, o, "config_hash", &run->config_hash, arena));
   TARN_TRY(tarn__run_file_text(file, o, "data_hash", &run->data_hash, arena));
   TARN_TRY(tarn__run_file_text(file, o, "valid_hash", &run->valid_hash, arena));

@@ -16,12 +16,11 @@ struct tarn__results_table_memory {
   tarn_results_row *rows;
   const char **notes;
   size_t note_capacity;
-  bool other_smoothing;    // runs differ in train.label_smoothing
-  bool other_sources;      // their energy comes from different sources
-  bool other_processors;   // they were trained by different processors
-  double *budgets;         // (runs) T-hat
-  bool longest;            // T-hat is the time of the longest run
-  bool own_budgets;        // of the longest on the run's own processor
+  bool other_smoothing;  // runs differ in train.label_smoothing
+  bool other_sources;    // their energy comes from different sources
+  bool longest;          // T-hat is the time of the longest run
+  // Runs are of several processors: one that ran where times are taken. NULL: all ran on one.
+  const tarn_results_run *on;
   bool other_losses;       // their validation losses are on different sentences
   bool other_predictions;  // their losses are of different predictions
   bool other_decoding;     // they translate in different ways
@@ -39,23 +38,13 @@ tarn_status tarn__table_check(struct tarn__results_table_memory *t) TARN_CHECKED
 // slightly after the end because of rounding.
 double tarn__table_end(const tarn_results_run *run);
 
-// Times of runs, or areas over time, and the processors of the runs ("": not recorded).
-typedef struct tarn__times {
-  double *values;
-  const char **processors;
-  size_t count;
-} tarn__times;
+// Whether a run ran on another processor than the one that times, energies, areas over time and memory are of.
+bool tarn__table_elsewhere(const struct tarn__results_table_memory *t, size_t run);
 
-// Keeps the runs of one processor in both: that of which both have most. They have no runs afterwards if they have no
-// processor in common. Returns whether anything was left out.
-bool tarn__times_narrow(tarn__times *a, tarn__times *b);
+// T-hat of a run: that of the table, or its own end if it ran elsewhere and T-hat is the time of the longest run.
+double tarn__table_budget(const struct tarn__results_table_memory *t, size_t run);
 
-// The times to the best of the runs of two groups, of one processor where runs of the table are of several.
-tarn_status tarn__table_best_times(tarn__times *a, tarn__times *b, const struct tarn__results_table_memory *t,
-                                   const size_t groups[2], tarn__arena *arena) TARN_CHECKED;
-
-// Sets other_processors, budgets and own_budgets, with notes where the longest run says T-hat, and where runs are of
-// several processors.
+// Sets `on` and `processor`, and the budget where the longest run says it, with notes.
 tarn_status tarn__table_processors(struct tarn__results_table_memory *t) TARN_CHECKED;
 
 // Adds a note with the runs whose test is of a different checkpoint than the rule selects (tarn/checkpoint.h) or, if

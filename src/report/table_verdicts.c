@@ -13,25 +13,25 @@
 static const struct {
   const char *key;
   size_t offset;
-  bool less, tested, neutral;
+  bool less, tested, neutral, timed;
 } measures[TARN_RESULTS_JUDGED_MEASURES] = {
     [TARN_RESULTS_JUDGED_TEST_BLEU] = MEASURE(test_bleu, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_CHRF] = MEASURE(test_chrf, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_BLIMP] = MEASURE(test_blimp, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_SCORE] = MEASURE(test_score, .less = false),  // `less` is the measure's
     [TARN_RESULTS_JUDGED_BEST] = MEASURE(best, .less = false),              // `less` is the table's
-    [TARN_RESULTS_JUDGED_AUCC] = MEASURE(aucc_mean, .less = false),
+    [TARN_RESULTS_JUDGED_AUCC] = MEASURE(aucc_mean, .less = false, .timed = true),
     [TARN_RESULTS_JUDGED_EXPONENT] = MEASURE(exponent, .neutral = true),
     [TARN_RESULTS_JUDGED_MIN_LOSS] = MEASURE(min_loss, .less = true),
     [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = MEASURE(min_train_loss, .less = true),
     [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = MEASURE(epoch_train_loss, .less = true),
-    [TARN_RESULTS_JUDGED_BEST_SECONDS] = MEASURE(best_seconds, .less = true),
-    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = MEASURE(epoch_seconds, .less = true),
-    [TARN_RESULTS_JUDGED_BUDGET_STEP] = MEASURE(budget_step, .less = false),
-    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = MEASURE(budget_epoch, .less = false),
-    [TARN_RESULTS_JUDGED_PEAK_BYTES] = MEASURE(peak_bytes, .less = true),
-    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = MEASURE(epoch_joules, .less = true),
-    [TARN_RESULTS_JUDGED_BEST_JOULES] = MEASURE(best_joules, .less = true),
+    [TARN_RESULTS_JUDGED_BEST_SECONDS] = MEASURE(best_seconds, .less = true, .timed = true),
+    [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = MEASURE(epoch_seconds, .less = true, .timed = true),
+    [TARN_RESULTS_JUDGED_BUDGET_STEP] = MEASURE(budget_step, .less = false, .timed = true),
+    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = MEASURE(budget_epoch, .less = false, .timed = true),
+    [TARN_RESULTS_JUDGED_PEAK_BYTES] = MEASURE(peak_bytes, .less = true, .timed = true),
+    [TARN_RESULTS_JUDGED_EPOCH_JOULES] = MEASURE(epoch_joules, .less = true, .timed = true),
+    [TARN_RESULTS_JUDGED_BEST_JOULES] = MEASURE(best_joules, .less = true, .timed = true),
     [TARN_RESULTS_JUDGED_BEST_OPERATIONS] = MEASURE(best_operations, .less = true),
 };
 #undef MEASURE
@@ -85,21 +85,20 @@ static tarn_status take(tarn__judging *w) {
   w->sides = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->group_count, sizeof *w->incomplete));
   w->incomplete = memory;
+  TARN_TRY(tarn__arena_alloc(arena, &memory, r->group_count, sizeof *w->elsewhere));
+  w->elsewhere = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->scores));
   w->scores = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->resampled));
   w->resampled = memory;
   TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->seeds));
   w->seeds = memory;
-  TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->processors));
-  w->processors = memory;
-  for (int k = 0; k < 2; k++) {
-    TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->kept[k].values));
-    w->kept[k].values = memory;
-    TARN_TRY(tarn__arena_alloc(arena, &memory, r->run_count, sizeof *w->kept[k].processors));
-    w->kept[k].processors = memory;
-  }
   return TARN_STATUS_OK;
+}
+
+// Whether the measure is of another processor than the run.
+static bool is_elsewhere(const tarn__judging *w, size_t run) {
+  return measures[w->measure].timed && w->table->measures[run].elsewhere;
 }
 
 static bool is_among(const tarn_results *r, int64_t seed, size_t seeds) {
@@ -109,8 +108,8 @@ static bool is_among(const tarn_results *r, int64_t seed, size_t seeds) {
   return false;
 }
 
-// All runs with the score, as in the means. If one of them lacks its outputs, the scores still give a difference, but
-// no significance.
+// All runs with the score that are in the mean. If one of them lacks its outputs, the scores still give a difference,
+// but no significance.
 void tarn__judging_collect(tarn__judging *w, size_t seeds) {
   const tarn_results *r = w->table->results;
   const bool resampled = w->outputs && w->outputs->resampled;
@@ -119,13 +118,14 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds) {
     const tarn_results_group *group = &r->groups[g];
     tarn__verdict_side *side = &w->sides[g];
     *side = (tarn__verdict_side){.scores = w->scores + next, .resampled = w->resampled + next};
-    w->incomplete[g] = false;
+    w->incomplete[g] = w->elsewhere[g] = false;
     for (size_t i = 0; i < group->run_count; i++) {
       size_t run = group->runs[i];
-      if (isnan(tarn__judging_score(w, run)) || !is_among(r, r->runs[run].seed, seeds)) continue;
+      const bool counts = r->runs[run].state == TARN_RESULTS_FINISHED && is_among(r, r->runs[run].seed, seeds);
+      w->elsewhere[g] = w->elsewhere[g] || (counts && is_elsewhere(w, run));
+      if (!counts || is_elsewhere(w, run) || isnan(tarn__judging_score(w, run))) continue;
       w->scores[next] = tarn__judging_score(w, run);
       w->seeds[next] = r->runs[run].seed;
-      w->processors[next] = r->runs[run].processor ? r->runs[run].processor : "";
       w->resampled[next] = resampled ? w->outputs->resampled[run] : NULL;
       w->incomplete[g] = w->incomplete[g] || (w->outputs && !w->resampled[next]);
       next++;
@@ -140,20 +140,6 @@ static double mean_of(const tarn__verdict_side *side) {
   return sum / (double)side->runs;
 }
 
-// Of a time, an energy or an area over time, keeps the runs of one processor in both sides; false if nothing was left
-// out. Kept sides are valid until the next call.
-static bool narrow(tarn__verdict_side sides[2], tarn__judging *w) {
-  if (!w->timed || !w->table->other_processors || sides[0].runs == 0 || sides[1].runs == 0) return false;
-  for (int k = 0; k < 2; k++) {
-    w->kept[k].count = sides[k].runs;
-    memcpy(w->kept[k].values, sides[k].scores, sides[k].runs * sizeof(double));
-    memcpy(w->kept[k].processors, w->processors + (sides[k].scores - w->scores), sides[k].runs * sizeof(char *));
-  }
-  if (!tarn__times_narrow(&w->kept[0], &w->kept[1])) return false;
-  for (int k = 0; k < 2; k++) sides[k] = (tarn__verdict_side){.scores = w->kept[k].values, .runs = w->kept[k].count};
-  return true;
-}
-
 // No verdict, but the difference of the means that the table shows.
 static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b, tarn_results_basis basis) {
   *v = tarn__verdict_none(w->sides[a].runs, w->sides[b].runs, w->test.less);
@@ -163,23 +149,21 @@ static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size
 
 void tarn__judging_judge(tarn_results_verdict *v, tarn__judging *w, size_t a, size_t b) {
   const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
-  tarn__verdict_side sides[2] = {w->sides[a], w->sides[b]};
   tarn__verdict_test test = w->test;
   if (!complete) test.resamples = 0;  // one of the sides may lack its list
-  const bool narrowed = narrow(sides, w);
-  tarn__verdict_of(v, &sides[0], &sides[1], &test);
-  if (narrowed && v->basis != TARN_RESULTS_CONFIGURATIONS && v->basis != TARN_RESULTS_NO_SPREAD)
-    return lack(v, w, a, b, TARN_RESULTS_OTHER_PROCESSORS);
+  tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
+  const bool few =
+      v->basis == TARN_RESULTS_NO_SCORES || v->basis == TARN_RESULTS_ONE_SEED || v->basis == TARN_RESULTS_TWO_SEEDS;
+  if (few && (w->elsewhere[a] || w->elsewhere[b])) v->basis = TARN_RESULTS_OTHER_PROCESSORS;
   if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
   const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
   lack(v, w, a, b, w->comparable ? items : w->other);
 }
 
-// The differences between runs of common seeds; times only between runs of one processor.
+// The differences between runs of common seeds.
 static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size_t a, size_t b) {
   void *seeds;
   void *differences;
-  const bool apart = w->timed && w->table->other_processors;
   const size_t first_a = (size_t)(w->sides[a].scores - w->scores);
   const size_t first_b = (size_t)(w->sides[b].scores - w->scores);
   TARN_TRY(tarn__arena_alloc(&w->table->arena, &seeds, w->sides[a].runs, sizeof *v->seeds));
@@ -189,7 +173,6 @@ static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size
   for (size_t i = 0; i < w->sides[a].runs; i++) {
     for (size_t j = 0; j < w->sides[b].runs; j++) {
       if (w->seeds[first_a + i] != w->seeds[first_b + j]) continue;
-      if (apart && strcmp(w->processors[first_a + i], w->processors[first_b + j]) != 0) continue;
       ((int64_t *)seeds)[v->seed_count] = w->seeds[first_a + i];
       ((double *)differences)[v->seed_count++] = w->scores[first_a + i] - w->scores[first_b + j];
     }
@@ -197,7 +180,7 @@ static tarn_status by_seed(tarn_results_verdict *v, const tarn__judging *w, size
   return TARN_STATUS_OK;
 }
 
-// The row with the best mean, if it is significantly better than every other row.
+// The row with the best mean, if it is significantly better than every other row. None if one has its runs elsewhere.
 static size_t leader_of(tarn__judging *w) {
   const size_t count = w->table->results->group_count;
   const double sign = w->test.less ? -1 : 1;
@@ -208,6 +191,7 @@ static size_t leader_of(tarn__judging *w) {
   if (w->table->public.judged[w->measure].rows < 2 || measures[w->measure].neutral) return count;
   for (size_t g = 0; g < count; g++) {
     tarn_results_verdict v;
+    if (w->sides[g].runs == 0 && w->elsewhere[g]) return count;
     if (g == best || w->sides[g].runs == 0) continue;
     tarn__judging_judge(&v, w, best, g);
     if (!tarn__verdict_leads(&v, w->table->public.judged[w->measure].rows - 1)) return count;
@@ -217,12 +201,6 @@ static size_t leader_of(tarn__judging *w) {
 
 static bool is_energy(int measure) {
   return measure == TARN_RESULTS_JUDGED_EPOCH_JOULES || measure == TARN_RESULTS_JUDGED_BEST_JOULES;
-}
-
-static bool is_timed(int measure) {
-  return measure == TARN_RESULTS_JUDGED_AUCC || measure == TARN_RESULTS_JUDGED_BEST_SECONDS ||
-         measure == TARN_RESULTS_JUDGED_EPOCH_SECONDS || measure == TARN_RESULTS_JUDGED_BUDGET_STEP ||
-         measure == TARN_RESULTS_JUDGED_BUDGET_EPOCH;
 }
 
 // Losses include label smoothing; a table by another score may have runs that differ in it, or in what they predict,
@@ -270,7 +248,6 @@ static tarn_status judge_measure(struct tarn__results_table_memory *t, int measu
                      .offset = measures[measure].offset,
                      .outputs = outputs,
                      .test = {.less = less},
-                     .timed = is_timed(measure) || is_energy(measure) || measure == TARN_RESULTS_JUDGED_PEAK_BYTES,
                      .comparable = is_comparable(t, measure),
                      .other = is_energy(measure) ? TARN_RESULTS_OTHER_SOURCES : TARN_RESULTS_OTHER_LOSSES};
   tarn_results_judged *judged = &t->public.judged[measure];

@@ -32,6 +32,17 @@ done
   printf '%s' "$line" | wc -m
 done | sort -u | wc -l)" -eq 1 ] || fail "the table is not aligned: $(cat table.txt)"
 
+# A run of another processor has no part in times.
+cp -r runs mixed
+sed -i 's/"processor": "[^"]*"/"processor": "other"/' mixed/regular/seed-2/result.json
+"$TARN" compare mixed --baseline regular >mixed.txt || fail "compare with two processors"
+grep -q "^times, energies, areas and memory of the runs on .* (.*, 1 thread) alone$" mixed.txt || fail "no processor: $(cat mixed.txt)"
+grep -q "note: runs are of several processors (.*: 3, other (.*, 1 thread): 1), so times" mixed.txt || fail "no processors: $(cat mixed.txt)"
+"$TARN" compare mixed --baseline regular --json |
+  jq -e '.processor as $here | (.configurations[] | select(.baseline)) | ($here | test("1 thread")) and .best.runs == 2 and
+    .aucc.runs == 1 and .epoch_seconds.runs == 1 and ([.runs[] | .elsewhere] == [false, true]) and .runs[1].processor == "other" and
+    .runs[1].aucc == null' >/dev/null || fail "the processor is not in the JSON"
+
 # From another folder the test's files are found relative to the folders above the runs; missing files are reported.
 mkdir elsewhere
 (cd elsewhere && "$TARN" compare ../runs --budget 5 --baseline regular) | sed "s,\.\./runs,runs,g" | diff table.txt - || fail "another folder, other tables"

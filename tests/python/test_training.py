@@ -179,6 +179,7 @@ def test_seeds_and_comparison(description: Description, tmp_path: Path) -> None:
         curves["vale"]
     assert repr(results) == "<tarn.Results of 6 runs in 2 groups>"
     comparison = results.compare(metric="loss", baseline="full")
+    assert comparison.processor is None
     assert comparison.metric == "valid/loss" and comparison.baseline == "full"
     assert [row["group"] for row in comparison.rows] == ["half", "full"] and comparison.rows[0]["best_runs"] == 3
     verdict = comparison.verdicts.where(measure="best", group="half")[0]

@@ -414,7 +414,9 @@ static void other_losses_have_no_verdict(void **state) {
 static void timed_run(const char *folder, const char *group, int seed, const char *processor, double seconds,
                       double bleu) {
   char path[64], text[1024];
-  const char *model = strcmp(group, "a") == 0 ? RUN_REGULAR : RUN_RESERVOIR;
+  const char *model = strcmp(group, "a") == 0   ? RUN_REGULAR
+                      : strcmp(group, "b") == 0 ? RUN_RESERVOIR
+                                                : RUN_MODEL "encoder: { layers: R L L }\ndecoder: { layers: L }\n";
   snprintf(path, sizeof path, "%s/%s/seed-%d", folder, group, seed);
   snprintf(text, sizeof text, "%strain: { seed: %d, max_updates: 20 }\n", model, seed);
   run_file(path, "config.yaml", text);
@@ -424,44 +426,69 @@ static void timed_run(const char *folder, const char *group, int seed, const cha
            seconds / 2, bleu / 2, seconds, bleu);
   run_file(path, "log.jsonl", text);
   snprintf(text, sizeof text,
-           ", \"processor\": \"%s\", \"energy\": {\"source\": \"rapl\", \"joules\": %.9g, \"epoch_joules\": %.9g, "
+           ", \"processor\": %s%s%s, \"energy\": {\"source\": \"rapl\", \"joules\": %.9g, \"epoch_joules\": %.9g, "
            "\"best_joules\": %.9g, \"co2_grams\": null}",
-           processor, seconds, seconds / 2, seconds);
+           processor ? "\"" : "", processor ? processor : "null", processor ? "\"" : "", seconds, seconds / 2, seconds);
   run_result(path, "updates", 20, seconds, text);
 }
 
-// Times of several processors are compared on one, and areas over the time of its own longest run.
+// Whether the measures of a run stand in no mean of a time.
+static bool is_elsewhere(const tarn_results *results, const tarn_results_table *table, const char *path) {
+  for (size_t i = 0; i < results->run_count; i++)
+    if (strcmp(results->runs[i].path, path) == 0) return table->measures[i].elsewhere;
+  fail_msg("there is no run %s", path);
+  return false;
+}
+
+// Three runs of a and b on "fast", and of a two more on "slow", with all that depends on time.
+static void two_processors(const char *folder) {
+  for (int seed = 1; seed <= 3; seed++) {
+    timed_run(folder, "a", seed, "fast", 100 + seed, 20 + 0.1 * seed);
+    timed_run(folder, "b", seed, "fast", 60 + seed, 20 + 0.1 * seed);
+  }
+  for (int seed = 4; seed <= 5; seed++) timed_run(folder, "a", seed, "slow", 400 + seed, 20 + 0.1 * seed);
+}
+
+// Times, energies, areas and memory of several processors are those of one: in means, verdicts, ratios and curves.
 static void times_are_of_one_processor(void **state) {
   tarn_report_options report;
   tarn_results *results;
   tarn_results_table *table;
   (void)state;
-  for (int seed = 1; seed <= 3; seed++) {
-    timed_run("cpus", "a", seed, "fast", 100 + seed, 20 + 0.1 * seed);
-    timed_run("cpus", "b", seed, "fast", 60 + seed, 20 + 0.1 * seed);
-  }
-  for (int seed = 4; seed <= 5; seed++) timed_run("cpus", "a", seed, "slow", 400 + seed, 20 + 0.1 * seed);
+  two_processors("cpus");
   timed_run("cpus", "b", 4, "slow", 404, 20);
   if (open_table(&table, &results, "cpus") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  near(table->least_budget, 103);
-  near(table->budget, 405);
-  assert_true(has_note(table, "T is the time of the longest run on each: fast (1.717 min), slow (6.75 min)"));
-  assert_true(has_note(table, "curves end before T, and their last values are held"));
+  near(table->budget, 103);
+  assert_string_equal(table->processor, "fast (2 threads)");
+  assert_true(has_note(table, "several processors (fast (2 threads): 6, slow (2 threads): 3), so times, energies"));
+  assert_true(has_note(table, "1.717 minutes, the time of the longest on that processor"));
+  assert_true(has_note(table, "4 curves end before 1.717 minutes, and their last values are held: cpus/a/seed-1"));
+  assert_true(is_elsewhere(results, table, "cpus/a/seed-4") && !is_elsewhere(results, table, "cpus/a/seed-3"));
+  const tarn_results_row *rows = table->rows;
+  near(rows[0].best_seconds.mean, 102);
+  near(rows[1].best_seconds.mean, 62);
+  near(rows[1].time_ratio, 62 / 102.);
+  near(rows[1].joules.mean, 62);
+  assert_true(rows[0].peak_bytes.count == 3 && rows[0].aucc.count == 3 && rows[0].budget_step.count == 3);
   const tarn_results_verdict *v = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1];
   assert_string_equal(v->words, "better");
-  assert_true(v->runs == 3 && v->other_runs == 3 && v->seed_count == 4);
+  assert_true(v->runs == 3 && v->other_runs == 3 && v->seed_count == 3);
   near(v->difference, -40);
-  near(v->by_seed[3], 0);
-  near(table->rows[1].time_ratio, 62 / 102.);
+  near(v->by_seed[2], -40);
+  assert_int_equal(table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].leader, 1);
   v = &table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1];
   assert_true(v->runs == 3 && v->other_runs == 3);
   near(v->difference, -20);
   // By triangles and what is held: 20.3 at 63 s of 103.
-  near(table->judged[TARN_RESULTS_JUDGED_AUCC].verdicts[1].runs, 3);
-  for (size_t i = 0; i < results->run_count; i++)
+  for (size_t i = 0; i < results->run_count; i++) {
     if (strcmp(results->runs[i].path, "cpus/b/seed-3") == 0)
       near(table->measures[i].aucc_mean, 20.3 * (63. / 2 + 40) / 103);
-  // Of five runs of a and four of b three each stand on the axis of time.
+    if (strcmp(results->runs[i].path, "cpus/b/seed-4") != 0) continue;
+    assert_true(isnan(table->measures[i].aucc_mean) && isnan(table->measures[i].budget_step));
+    near(table->measures[i].best_seconds, 404);
+    near(table->measures[i].best, 20);
+  }
+  // Of five runs of a three stand on the axis of time.
   tarn_results_band_point points[4];
   size_t count;
   assert_int_equal(tarn_results_band(points, &count, 4, results, 0, "valid/bleu", TARN_RESULTS_SECONDS, 101),
@@ -473,28 +500,77 @@ static void times_are_of_one_processor(void **state) {
   tarn_report_default(&report);
   report.output = "cpus-report";
   assert_int_equal(tarn_report_write(results, table, &report), TARN_STATUS_OK);
-  file_has("cpus-report/report.html", "Only runs on fast: those of other processors took other times.");
-  file_has("cpus-report/report.html", "T (1.7 to 6.8 minutes by processor)");
+  file_has("cpus-report/report.html", "They are of the runs on fast (2 threads) alone.");
+  file_has("cpus-report/report.html", "finished on slow");
+  file_has("cpus-report/runs.csv", ",slow,,2,yes,");
   // Scores are of all runs.
   assert_int_equal(table->judged[TARN_RESULTS_JUDGED_BEST].verdicts[1].other_runs, 5);
+  assert_int_equal(rows[0].best.count, 5);
   tarn_results_table_close(&table);
-  // A time that is given is that of all.
+  // A time that is given is that of all runs.
   tarn_results_options options;
   tarn_results_default(&options);
   options.budget = 50;
   assert_int_equal(tarn_results_compare(&table, results, &options), TARN_STATUS_OK);
-  near(table->least_budget, 50);
-  assert_true(has_note(table, "compared on the one that both have most runs on: fast, slow"));
+  near(table->budget, 50);
+  assert_true(has_note(table, "a faster processor trains further in the same minutes"));
+  for (size_t i = 0; i < results->run_count; i++)
+    assert_true(results->runs[i].state != TARN_RESULTS_FINISHED || !isnan(table->measures[i].aucc_mean));
   close_table(&table, &results);
-  // Without three of both there is no verdict; the difference is that of the means.
-  timed_run("cpus", "b", 3, "slow", 404, 20);
-  if (open_table(&table, &results, "cpus") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
-  v = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1];
+}
+
+// Without three runs of both sides on the processor there is no verdict, and no row leads one that has none there.
+static void few_runs_there_get_no_verdict(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  two_processors("few");
+  timed_run("few", "b", 3, "slow", 404, 20);
+  if (open_table(&table, &results, "few") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  const tarn_results_judged *judged = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS];
+  const tarn_results_verdict *v = &judged->verdicts[1];
   assert_string_equal(v->words, "no verdict (other processors)");
-  assert_true(v->runs == 4 && v->other_runs == 5 && isnan(v->p));
-  near(v->difference, (61 + 62 + 404 + 404) / 4. - (101 + 102 + 103 + 404 + 405) / 5.);
-  assert_int_equal(v->seed_count, 3);
+  assert_true(v->runs == 2 && v->other_runs == 3 && isnan(v->p) && v->seed_count == 2);
+  near(v->difference, 61.5 - 102);
+  assert_true(v->low < v->difference && v->difference < v->high);
   near(table->rows[1].time_ratio, 61.5 / 102);
+  assert_int_equal(judged->comparisons, 0);
+  close_table(&table, &results);
+  // A third configuration that ran elsewhere alone.
+  two_processors("none");
+  for (int seed = 1; seed <= 3; seed++) timed_run("none", "c", seed, "slow", 10 + seed, 20 + 0.1 * seed);
+  if (open_table(&table, &results, "none") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->processor, "fast (2 threads)");
+  judged = &table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS];
+  assert_string_equal(judged->verdicts[1].words, "better");
+  assert_int_equal(judged->leader, 3);
+  assert_string_equal(judged->verdicts[2].words, "no verdict (other processors)");
+  assert_true(isnan(judged->verdicts[2].difference) && judged->verdicts[2].runs == 0);
+  assert_true(isnan(table->rows[2].time_ratio) && table->rows[2].best_seconds.count == 0);
+  assert_int_equal(table->rows[2].best.count, 3);
+  close_table(&table, &results);
+}
+
+// The processor with most configurations, then most runs; one that is not recorded never; other threads are another.
+static void most_configurations_choose(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  for (int seed = 1; seed <= 5; seed++) timed_run("choice", "a", seed, "one", 100, 20);
+  timed_run("choice", "b", 1, "two", 50, 20);
+  timed_run("choice", "c", 1, "two", 50, 20);
+  if (open_table(&table, &results, "choice") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->processor, "two (2 threads)");
+  close_table(&table, &results);
+  timed_run("choice", "b", 2, "one", 100, 20);
+  if (open_table(&table, &results, "choice") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->processor, "one (2 threads)");
+  close_table(&table, &results);
+  for (int seed = 1; seed <= 5; seed++) timed_run("unknown", seed % 2 ? "a" : "b", seed, NULL, 100, 20);
+  timed_run("unknown", "a", 6, "known", 100, 20);
+  if (open_table(&table, &results, "unknown") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->processor, "known (2 threads)");
+  assert_true(has_note(table, "unknown (2 threads): 5"));
   close_table(&table, &results);
 }
 
@@ -507,6 +583,8 @@ int main(void) {
       cmocka_unit_test(answers_are_checked),
       cmocka_unit_test(exponents_have_no_better),
       cmocka_unit_test(times_are_of_one_processor),
+      cmocka_unit_test(few_runs_there_get_no_verdict),
+      cmocka_unit_test(most_configurations_choose),
       cmocka_unit_test(training_losses_are_measured),
       cmocka_unit_test(times_stand_against_regular_models),
       cmocka_unit_test(other_losses_have_no_verdict),

@@ -138,6 +138,7 @@ typedef struct tarn_results_run {
   double epoch;
   const char *clock;      // "wall" or "cpu"
   const char *processor;  // its model, of the machine that ended the training; NULL: not recorded
+  const char *kernels;    // the instruction set they are compiled for, or "cuda"; NULL: not recorded
   int64_t threads;
   int64_t parameters, trained_parameters, frozen_parameters;  // each parameter counted once; the first is the sum of
                                                               // the others
@@ -227,7 +228,7 @@ typedef struct tarn_results_options {
   const char *metric;  // the score; NULL (default): valid/bleu if all finished runs have it, else the common
                        // valid.metric of all, else valid/loss
   double budget;  // T-hat in seconds; 0 (default): the sweep's, else train.max_minutes if all runs have the same, else,
-                  // if no run has it, the time of the longest run on the same processor
+                  // if no run has it, the time of the longest run (on the table's processor)
   const char *baseline;  // name of a group; NULL: the sweep's, else the first group (default)
   int64_t resamples;     // of the bootstrap, 40 .. 1,000,000; 0: no verdicts on tests (default 1000)
   uint64_t seed;         // of the bootstrap (default 12345, as in sacreBLEU)
@@ -245,6 +246,10 @@ typedef struct tarn_results_measures {
   double aucc, aucc_mean;
   bool held;           // the last value was held for more than 1 % of T-hat
   bool assumed_start;  // the value at time 0 is not in the log
+  // The run, also one that failed, was not on the table's `processor`: it is in no mean, verdict or curve of a time, an
+  // energy, an area over time or the memory. Where T-hat is the time of the longest run, that of `processor`, there is
+  // none for this run: the areas, budget_step and budget_epoch are NAN, and the others are of the whole training.
+  bool elsewhere;
 
   // Best value of the score among the validations up to T-hat, and when it was first reached. If T-hat is the run's own
   // limit, the validation at its end counts, although the last update ended a little after T-hat. best_seconds is NAN
@@ -285,7 +290,8 @@ typedef struct tarn_results_statistic {
 // --- verdicts
 //
 // A tarn_results_verdict is the only judgement on whether two configurations differ; every output of a comparison uses
-// it. It is about the difference of the means over all runs of either configuration.
+// it. It is about the difference of the means over all runs of either configuration (of times: over those on one
+// processor, see below).
 //
 // There are two sources of random variation: other seeds would give other models, and other sentences (or minimal
 // pairs) another test. Both count, as for several readers who read the same cases under several methods (Obuchowski and
@@ -323,9 +329,9 @@ typedef struct tarn_results_statistic {
 // stated, not less. Scores without test items (from the log: best, areas, times, losses) have only the seeds' part,
 // which is Welch's test; it is about other seeds with the same validation data.
 //
-// Times, energies and areas over time also depend on the processor. Where a table has runs of several, two
-// configurations are compared in these, and their ratios of times computed, by their runs on one processor alone: the
-// one for which the smaller of their two numbers of runs is largest. Means are of all runs.
+// Times, energies, areas over time and memory also depend on the processor, its kernels and the number of threads.
+// Where a table has runs of several, these are of the runs on one alone, in means, verdicts, ratios and curves: the one
+// on which most configurations have runs, of several the one with most runs (`processor` of the table).
 //
 // With one seed each, only items are resampled, and the verdict is about these two models, not about their
 // configurations (scores from the log get none). With two seeds there is an interval, which is wide, but no verdict.
@@ -344,7 +350,8 @@ typedef enum tarn_results_basis {
   TARN_RESULTS_OTHER_SOURCES,     // none: energies measured by different sources
   TARN_RESULTS_NO_SPREAD,         // none: runs of different seeds have equal scores, so the variation is unknown
   TARN_RESULTS_NO_SCORES,         // none: no finished run on one side has the score
-  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, energies or areas, without three runs of each side on one processor
+  TARN_RESULTS_OTHER_PROCESSORS,  // none: times, energies, areas or memory, without three runs of each side on the
+                                  // table's processor
   TARN_RESULTS_BASES
 } tarn_results_basis;
 
@@ -429,20 +436,21 @@ typedef struct tarn_results_row {
   // The regular configuration (no frozen or shared layer, no LayerDrop) with the same number of updatable layers in
   // encoder and decoder, and the one with the same number of layers in total: the baseline if it is one, else the first
   // such group with a time to best; group_count: none. The ratios are mean time to best over that group's mean time to
-  // best, of the runs of one processor where they are of several; NAN if the row has none, or the two have no processor
-  // in common.
+  // best; NAN if the row has none.
   size_t regular, regular_deep;
   double time_ratio, time_ratio_deep;
 } tarn_results_row;
 
 typedef struct tarn_results_table {
-  const char *metric;   // full name: "valid/bleu"
-  bool less;            // less is better
-  double budget;        // T-hat in seconds, the largest of all runs
-  double least_budget;  // and the smallest: they differ if it is the time of the longest run, on each processor another
-  const char *clock;    // of all runs
-  int64_t resamples;    // of the bootstrap
-  size_t baseline;      // index into rows
+  const char *metric;  // full name: "valid/bleu"
+  bool less;           // less is better
+  double budget;       // T-hat in seconds
+  const char *clock;   // of all runs
+  // What times, energies, areas over time and memory are of, where runs are of several processors: "AMD EPYC
+  // (avx512_bf16, 1 thread)". NULL: all runs are of one.
+  const char *processor;
+  int64_t resamples;  // of the bootstrap
+  size_t baseline;    // index into rows
   // The measure for comparing tests with labels and of texts: the table's metric if the tests have it, else the first
   // one that all have of accuracy, Pearson's correlation, bits per character, bits per byte and perplexity; NULL: no
   // such test.
@@ -479,8 +487,7 @@ TARN_API void tarn_results_table_close(tarn_results_table **table);
 typedef enum tarn_results_axis { TARN_RESULTS_SECONDS, TARN_RESULTS_STEPS } tarn_results_axis;
 
 // A configuration's curve: mean and spread over its finished runs, each interpolated linearly between its points. Over
-// seconds, where runs of the results are of several processors, only over runs on one, the one that most configurations
-// have runs on.
+// seconds, where runs of the results are of several processors, only over runs on one, that of their table.
 typedef struct tarn_results_band_point {
   double x;         // seconds or steps
   double mean, sd;  // sample standard deviation, 0 for one run
