@@ -55,9 +55,12 @@ def sequential:
 # With a design what counts is how many comparisons it has settled, since the number of runs is open.
 ([.configurations[] | .sequential | select(.) | select(.looks > 0 or .decision != "open") | .decision]) as $looked |
 (if $failed > 0 then ", \($failed) \(if $finished + $failed < $runs then "failed" else "more failed" end)" else "" end) as $lost |
-(if $design then "\($finished) runs\($lost); \($looked | map(select(. != "open")) | length) of \([.configurations[] | select(.baseline | not)] | length) comparisons are decided or closed. "
+# Runs that were trained for another claim with the same settings.
+([.configurations[].runs[] | .reused | select(.) | split("/")[0]]) as $from |
+(if $from == [] then "" else ", \($from | length) of them trained for \($from | unique | join(", "))" end) as $shared |
+(if $design then "\($finished) runs\($shared)\($lost); \($looked | map(select(. != "open")) | length) of \([.configurations[] | select(.baseline | not)] | length) comparisons are decided or closed. "
  elif $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished\($lost); this page is of these.** "
- else "\($finished) runs\($lost). " end) as $state |
+ else "\($finished) runs\($shared)\($lost). " end) as $state |
 if $form == "rows" then
   ($rows | split(" ")) as $wanted | (.configurations | map(.name)) as $names |
   ($wanted - $names | if . == [] then empty else error("no variant \(join(", "))") end),

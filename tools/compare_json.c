@@ -108,6 +108,7 @@ static json_t *run_object(const tarn_results_run *run, const tarn_results_measur
   if (run->log_changed) json_object_set_new(o, "log_changed", text(run->log_changed));
   if (run->log_accepted) json_object_set_new(o, "log_accepted", text(run->log_accepted));
   if (run->log_accepted) json_object_set_new(o, "log_accepted_step", json_integer(run->log_accepted_step));
+  if (run->reused) json_object_set_new(o, "reused", text(run->reused));
   json_object_set_new(o, "processor", text(run->processor));
   json_object_set_new(o, "kernels", text(run->kernels));
   json_object_set_new(o, "threads", whole(run->threads));

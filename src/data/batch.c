@@ -362,11 +362,15 @@ size_t tarn__batcher_bytes(const tarn__shard *shard, const tarn__batcher_options
          (size_t)(2 * most_batches(shard, options, rows) + stretches) * sizeof(int64_t);
 }
 
-// A shard in blocks has another order than the same rows without blocks.
+void tarn__batcher_hash_in_blocks(char hash[TARN__HASH_TEXT], const char *shard_hash) {
+  char text[2 * TARN__HASH_TEXT];
+  snprintf(text, sizeof text, "%s in blocks", shard_hash);
+  tarn__hash(hash, text, strlen(text));
+}
+
 static void make_hashes(tarn__batcher *b) {
-  char text[2 * TARN__HASH_TEXT], blocks[TARN__HASH_TEXT];
-  snprintf(text, sizeof text, "%s in blocks", b->shard->hash);
-  tarn__hash(blocks, text, strlen(text));
+  char blocks[TARN__HASH_TEXT];
+  tarn__batcher_hash_in_blocks(blocks, b->shard->hash);
   memcpy(b->hash, b->blocks > 0 ? blocks : b->shard->hash, sizeof b->hash);
   memcpy(b->other_hash, b->blocks > 0 ? b->shard->hash : blocks, sizeof b->other_hash);
 }

@@ -3,16 +3,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "report/record_check.h"
+#include "report/reused.h"
 #include "report/sentence_bleu.h"
 #include "report/test_outputs.h"
 #include "run/names.h"
@@ -36,9 +35,19 @@ static tarn_status write_sentences(const tarn_results_run *run, const char *to) 
   return status;
 }
 
+// Of a copied run where it is from: records are read on other machines, so only the names of record, variant and seed.
+static tarn_status write_origin(const tarn_results_run *run, const char *to) {
+  if (!run->reused) return TARN_STATUS_OK;
+  const char *from = run->reused + strlen(run->reused);
+  for (int slashes = 0; from > run->reused; from--)
+    if (from[-1] == '/' && ++slashes == 3) break;
+  return tarn__reused_write(to, from);
+}
+
 static tarn_status write_files(const tarn_results_run *run, const char *to) {
   for (size_t i = 0; i < sizeof RUN_FILES / sizeof *RUN_FILES; i++)
     TARN_TRY(tarn__file_copy(run->path, to, RUN_FILES[i]));
+  TARN_TRY(write_origin(run, to));
   return write_sentences(run, to);
 }
 

@@ -241,6 +241,10 @@ static tarn_status take_test(tarn_results_run *run, const tarn__run_file *file, 
   return tarn__run_file_whole(file, o, "pairs", &run->test_pairs);
 }
 
+static tarn_status take_reused(tarn_results_run *run, const tarn__run_file *file, tarn__arena *arena) {
+  return tarn__run_file_text(file, file->root, "from", &run->reused, arena);
+}
+
 // Reads FOLDER/NAME with `take`, if it exists.
 static tarn_status read_file(tarn_results_run *run, const char *name, tarn__arena *arena,
                              tarn_status (*take)(tarn_results_run *, const tarn__run_file *, tarn__arena *)) {
@@ -324,6 +328,7 @@ tarn_status tarn__run_read(tarn_results_run *run, tarn_config **config, tarn__ar
   }
   TARN_TRY(read_config(run, config, arena));
   TARN_TRY(read_file(run, TARN__RUN_TEST, arena, take_test));
+  TARN_TRY(read_file(run, TARN__RUN_REUSED, arena, take_reused));
   TARN_TRY(check_log(run, arena));
   TARN_TRY(tarn__join(&log, arena, run->path, TARN__RUN_LOG));
   if (!tarn__file_exists(log)) return TARN_STATUS_OK;

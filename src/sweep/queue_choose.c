@@ -60,6 +60,23 @@ static double value_of(tarn__queue_pick *pick, const tarn__queue_lane *lane, siz
   return sum;
 }
 
+// What a run is worth to the other sweeps that have it too, and do not need another one for it.
+static double value_elsewhere(tarn__queue_pick *pick, const tarn__queue_lane *lanes, size_t count) {
+  const tarn__queue_lane *own = &lanes[pick->lane];
+  const uint64_t key = own->keys ? own->keys[pick->variant * own->seeds + pick->seed] : 0;
+  double sum = 0;
+  for (size_t l = 0; l < count && key != 0; l++) {
+    const tarn__queue_lane *lane = &lanes[l];
+    for (size_t run = 0; l != pick->lane && lane->keys && run < lane->variants * lane->seeds; run++) {
+      tarn__queue_pick other = {0};
+      if (lane->keys[run] != key || lane->states[run] != TARN__QUEUE_READY) continue;
+      sum += value_of(&other, lane, run / lane->seeds, run % lane->seeds);
+      pick->comparisons += other.comparisons;
+    }
+  }
+  return sum;
+}
+
 bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, size_t count) {
   double most = -1;
   for (size_t l = 0; l < count; l++) {
@@ -69,8 +86,10 @@ bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, s
         tarn__queue_pick found = {.lane = l, .variant = v, .seed = s};
         if (lane->states[v * lane->seeds + s] != TARN__QUEUE_READY) continue;
         if (!is_own(lane, v, s)) continue;
-        const double value = value_of(&found, lane, v, s);
-        if (found.comparisons == 0 || value <= most) continue;
+        double value = value_of(&found, lane, v, s);
+        if (found.comparisons == 0) continue;
+        value += value_elsewhere(&found, lanes, count);
+        if (value <= most) continue;
         most = value;
         *pick = found;
       }

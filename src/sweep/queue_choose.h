@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/status.h"
 #include "tarn/lab/sequential.h"
@@ -21,6 +22,7 @@ typedef struct tarn__queue_lane {
   size_t variants, seeds, baseline;
   const tarn__queue_state *states;          // (variants, seeds)
   const double *seconds;                    // (variants, seeds) left of each run; above 0
+  const uint64_t *keys;                     // (variants, seeds) equal ones are of one run, in several lanes; NULL: none
   const tarn_sequential_verdict *verdicts;  // (variants); the baseline's is unused
   const bool *unaffordable;                 // (variants)
   size_t share, shares;                     // only runs whose (variant + seed) % shares is `share`; 0, 0: all
@@ -30,7 +32,7 @@ typedef struct tarn__queue_lane {
 typedef struct tarn__queue_pick {
   size_t lane, variant, seed;
   size_t compared;      // the variant of the comparison that gains most for the time
-  size_t comparisons;   // that need the run
+  size_t comparisons;   // that need the run, of all sweeps that have it
   double gain;          // share of the variance of that comparison that its next look takes away
   size_t look_runs;     // that this look still needs,
   double look_seconds;  // and their time

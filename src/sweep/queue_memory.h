@@ -1,4 +1,4 @@
-// A queue, for the files that share it: queue_open.c, queue_check.c, queue_body.c, queue_state.c,
+// A queue, for the files that share it: queue_open.c, queue_check.c, queue_body.c, queue_twins.c, queue_state.c,
 // queue_run.c, queue_commit.c.
 #ifndef TARN_SWEEP_QUEUE_MEMORY_H
 #define TARN_SWEEP_QUEUE_MEMORY_H
@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "sweep/queue_choose.h"
 #include "sweep/spec.h"
@@ -16,14 +17,18 @@ enum { TARN__QUEUE_TEXT = 512 };
 // A folder of records, its sweep, and what is known of its runs.
 typedef struct tarn__queue_sweep {
   tarn_queue_sweep *public;
-  tarn_sweep *outline;                // of the description; NULL: it cannot be read
-  char *file;                         // the description, as an absolute path
-  char *runs;                         // OUTPUT/NAME/runs
-  tarn__queue_state *states;          // (variants, seeds)
-  double *seconds;                    // (variants, seeds) left
-  tarn_sequential_verdict *verdicts;  // (variants)
-  bool *unaffordable;                 // (variants)
-  bool *retried;                      // (variants, seeds) runs that this queue has begun
+  tarn_sweep *outline;                       // of the description; NULL: it cannot be read
+  char *file;                                // the description, as an absolute path
+  char *runs;                                // OUTPUT/NAME/runs
+  tarn__queue_state *states;                 // (variants, seeds)
+  double *seconds;                           // (variants, seeds) left
+  tarn_sequential_verdict *verdicts;         // (variants)
+  bool *unaffordable;                        // (variants)
+  bool *retried;                             // (variants, seeds) runs that this queue has begun
+  uint64_t *keys;                            // (variants, seeds) of description, seed and test; 0: none is like it
+  bool *recorded;                            // (variants, seeds) finished, and tested if they are
+  char data[TARN__HASH_TEXT];                // of the training data, by the records; "": not known
+  const struct tarn__queue_sweep **sources;  // (variants, seeds) whose records have the run; NULL: none has
   tarn_queue_comparison *comparisons;
   char (*words)[TARN__QUEUE_TEXT];  // (comparisons)
   double *forecast;                 // (variants) seconds of a run before any is recorded; 0: not known
@@ -41,6 +46,7 @@ typedef struct tarn__queue_job {
   pid_t pid;  // 0: none
   size_t sweep, variant, seed;
   double begun, seconds_before;  // on the clock; of training time
+  bool copied;                   // from another sweep's records, if they are as they seem
 } tarn__queue_job;
 
 struct tarn__queue_memory {
@@ -72,6 +78,10 @@ tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t sweep) TARN_C
 
 // queue_body.c: which runs wait for another training, as things stand.
 tarn_status tarn__queue_await(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
+
+// queue_twins.c: what identifies the runs of a sweep; and which others record, or have at work, as things stand.
+tarn_status tarn__queue_take_keys(tarn__queue_sweep *sweep) TARN_CHECKED;
+tarn_status tarn__queue_twins(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
 
 // queue_state.c: reads the records of a sweep, if they have changed, and tells what follows for its comparisons.
 tarn_status tarn__queue_read(struct tarn__queue_memory *q, size_t sweep, bool tell) TARN_CHECKED;

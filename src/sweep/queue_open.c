@@ -95,6 +95,9 @@ static tarn_status make_lists(struct tarn__queue_memory *q, size_t index) {
   TARN_TRY(allocate(q, &s->verdicts, sweep->variant_count, sizeof *s->verdicts));
   TARN_TRY(allocate(q, &s->unaffordable, sweep->variant_count, sizeof *s->unaffordable));
   TARN_TRY(allocate(q, &s->retried, runs, sizeof *s->retried));
+  TARN_TRY(allocate(q, &s->keys, runs, sizeof *s->keys));
+  TARN_TRY(allocate(q, &s->recorded, runs, sizeof *s->recorded));
+  TARN_TRY(allocate(q, &s->sources, runs, sizeof *s->sources));
   TARN_TRY(allocate(q, &s->forecast, sweep->variant_count, sizeof *s->forecast));
   TARN_TRY(allocate(q, &s->comparisons, sweep->variant_count, sizeof *s->comparisons));
   TARN_TRY(allocate(q, &s->words, sweep->variant_count, sizeof *s->words));
@@ -113,6 +116,7 @@ static tarn_status make_lists(struct tarn__queue_memory *q, size_t index) {
                                        .baseline = sweep->baseline,
                                        .states = s->states,
                                        .seconds = s->seconds,
+                                       .keys = s->keys,
                                        .verdicts = s->verdicts,
                                        .unaffordable = s->unaffordable,
                                        .share = q->options.shares > 0 ? (size_t)q->options.share - 1 : 0,
@@ -157,6 +161,7 @@ static tarn_status open_sweep(struct tarn__queue_memory *q, size_t index) {
     return tarn__queue_leave(q, index, text);
   }
   TARN_TRY(make_lists(q, index));
+  TARN_TRY(tarn__queue_take_keys(s));
   TARN_TRY(tarn__mkdir(s->public->work));
   TARN_TRY(tarn__queue_read(q, index, false));
   bool open = false;

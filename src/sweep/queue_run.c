@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,10 +56,16 @@ static tarn_status start(struct tarn__queue_memory *q, const tarn__queue_pick *p
   const char *variant = s->outline->variants[j->variant].name;
   const int64_t seed = s->outline->seeds[j->seed];
   snprintf(only, sizeof only, TARN__RUN_SEED_PATH, variant, (long long)seed);
-  const char *const arguments[] = {"tarn",     "sweep",   s->file,
-                                   "--output", "runs",    "--only",
-                                   only,       "--quiet", q->options.retry_failed ? "--retry-failed" : NULL,
-                                   NULL};
+  char records[PATH_MAX];
+  const char *arguments[] = {"tarn", "sweep",   s->file, "--output", "runs", "--only",
+                             only,   "--quiet", NULL,    NULL,       NULL,   NULL};
+  size_t count = 8;
+  if (q->options.retry_failed) arguments[count++] = "--retry-failed";
+  j->copied = s->sources[index] && realpath(s->sources[index]->public->folder, records);
+  if (j->copied) {
+    arguments[count++] = "--reuse";
+    arguments[count++] = records;
+  }
   TARN_TRY(errors_of(errors, q, j));
   const tarn__child child = {
       .program = program_of(q), .arguments = arguments, .folder = s->public->work, .errors = errors};
@@ -119,8 +126,8 @@ static tarn_status settle(struct tarn__queue_memory *q, tarn__queue_job *j, int 
   snprintf(what, sizeof what, TARN__RUN_SEED_PATH, variant, (long long)run.seed);
   if (run.state == TARN_SWEEP_FINISHED) {
     s->failures = 0;
-    q->wall += tarn__seconds() - job.begun;
-    q->trained += run.seconds - job.seconds_before;
+    q->wall += job.copied ? 0 : tarn__seconds() - job.begun;
+    q->trained += job.copied ? 0 : run.seconds - job.seconds_before;
     tarn__queue_tell(q, TARN_QUEUE_EVENT_FINISHED, job.sweep, variant, run.seed, "");
     return record(q, job.sweep, what);
   }

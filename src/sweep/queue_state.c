@@ -82,6 +82,8 @@ static tarn_status take_runs(tarn__queue_sweep *s, const tarn_results *results, 
       const bool over = !retry || s->retried[index], failed = is_failed(s, run);
       if (!failed || over) s->states[index] = TARN__QUEUE_OVER;
       if (failed && over && run->state == TARN_RESULTS_FINISHED) TARN_TRY(check_test(s, run));
+      s->recorded[index] = !failed;
+      if (!failed && run->data_hash) snprintf(s->data, sizeof s->data, "%s", run->data_hash);
       if (run->state != TARN_RESULTS_FINISHED || !(run->seconds > 0)) continue;
       cost[v] += run->seconds;
       timed++;
@@ -172,6 +174,7 @@ static tarn_status read_records(tarn__queue_sweep *s, double *cost, bool retry) 
 static void forget(struct tarn__queue_memory *q, tarn__queue_sweep *s) {
   const tarn_sweep *sweep = s->outline;
   memset(s->states, 0, sweep->variant_count * sweep->seed_count * sizeof *s->states);
+  memset(s->recorded, 0, sweep->variant_count * sweep->seed_count * sizeof *s->recorded);
   for (size_t i = 0; i < q->places; i++)
     if (q->jobs[i].pid && &q->sweeps[q->jobs[i].sweep] == s)
       s->states[q->jobs[i].variant * sweep->seed_count + q->jobs[i].seed] = TARN__QUEUE_RUNNING;
@@ -305,7 +308,9 @@ static void give_reason(struct tarn__queue_memory *q, const tarn__queue_pick *pi
   if (pick->comparisons > 1)
     snprintf(others, sizeof others, "; %zu more comparison%s this one", pick->comparisons - 1,
              pick->comparisons == 2 ? " needs" : "s need");
-  snprintf(q->reason, sizeof q->reason, "%s: %zu run%s, %.3g %s in all%s%s", look, pick->look_runs,
+  const tarn__queue_sweep *source = s->sources[pick->variant * s->outline->seed_count + pick->seed];
+  snprintf(q->reason, sizeof q->reason, "%s%s%s%s: %zu run%s, %.3g %s in all%s%s", source ? "copied from " : "",
+           source ? source->public->folder : "", source ? ", " : "", look, pick->look_runs,
            pick->look_runs == 1 ? "" : "s",
            time < 120    ? time
            : time < 7200 ? time / 60
@@ -322,8 +327,9 @@ tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pic
       q->lanes[i] = (tarn__queue_lane){.full = true};
       continue;
     }
-    TARN_TRY(apply_budget(q, i));
     TARN_TRY(tarn__queue_await(q, i));
+    TARN_TRY(tarn__queue_twins(q, i));
+    TARN_TRY(apply_budget(q, i));
     q->lanes[i].full =
         q->views[i].problem || q->sweeps[i].unrecorded || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
   }

@@ -1,30 +1,33 @@
-// Reuse of runs of another sweep with the same settings, seed, test and version of the program. They are copied
-// completely, so that every sweep's folder is self-contained.
+// Reuse of runs of another sweep with the same settings, seed, training data, test and version of the program. They are
+// copied completely, so that every sweep's folder is self-contained.
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json_io.h"
 #include "base/log.h"
+#include "data/batch.h"
+#include "data/shard.h"
+#include "report/reused.h"
 #include "run/names.h"
 #include "sweep/spec.h"
 #include "tarn/status.h"
-#include "text/json_text.h"
 
 // A folder with finished runs, and the texts of the configurations wanted.
 typedef struct search {
   tarn_sweep *sweep;
   const char *folder;
-  char **wanted;     // [runs]; NULL: a run that needs none
-  size_t others;     // runs of the folder from another version,
-  char version[32];  // and the version of the first
+  char **wanted;                  // [runs]; NULL: a run that needs none
+  char (*data)[TARN__HASH_TEXT];  // [variants] hash of the training data; "": not needed so far
+  size_t others;                  // runs of the folder from another version,
+  char version[32];               // and the version of the first
 } search;
 
 static tarn_status want(search *s) {
@@ -41,17 +44,33 @@ static tarn_status want(search *s) {
   return TARN_STATUS_OK;
 }
 
-// Whether a run is over and of this program's version; runs of other versions are counted, for one warning per folder.
-// Their files may not even be readable.
-static tarn_status same_version(bool *same, search *s, const char *run) {
+// Whether a run is over and of this program's version, and the hash of its data; runs of other versions are counted,
+// for one warning per folder. Their files may not even be readable.
+static tarn_status same_version(bool *same, char data[TARN__HASH_TEXT], search *s, const char *run) {
   char path[PATH_MAX];
   TARN_TRY(tarn__path_join(path, run, TARN__RUN_RESULT));
   json_t *result = NULL;
   if (tarn__file_exists(path)) TARN_TRY(tarn__json_file(&result, path, 0, NULL));
   const char *version = json_string_value(json_object_get(result, "version"));
+  const char *hash = json_string_value(json_object_get(result, "data_hash"));
   *same = version && strcmp(version, tarn_version()) == 0;
   if (version && !*same && s->others++ == 0) snprintf(s->version, sizeof s->version, "%s", version);
+  snprintf(data, TARN__HASH_TEXT, "%s", hash ? hash : "");
   json_decref(result);
+  return TARN_STATUS_OK;
+}
+
+// Whether a run was trained on what the path of a variant leads to now: equal paths may be of other folders, or times.
+static tarn_status same_data(bool *same, const search *s, size_t variant, const char *data) {
+  char blocks[TARN__HASH_TEXT], *own = s->data[variant];
+  if (!*own) {
+    tarn__shard shard = {0};
+    TARN_TRY(tarn__shard_open(&shard, s->sweep->variants[variant].config->data.train));
+    snprintf(own, TARN__HASH_TEXT, "%s", shard.hash);
+    tarn__shard_close(&shard);
+  }
+  tarn__batcher_hash_in_blocks(blocks, own);
+  *same = tarn__hash_same(data, own) || tarn__hash_same(data, blocks);
   return TARN_STATUS_OK;
 }
 
@@ -74,12 +93,12 @@ static tarn_status offer(void *user, const char *path, const char *variant, int6
   search *s = user;
   (void)variant;
   (void)seed;
-  char file[PATH_MAX];
+  char file[PATH_MAX], data[TARN__HASH_TEXT];
   char *text;
   bool same = false;
   TARN_TRY(tarn__path_join(file, path, TARN__RUN_CONFIG));
   if (!tarn__file_exists(file)) return TARN_STATUS_OK;
-  TARN_TRY(same_version(&same, s, path));
+  TARN_TRY(same_version(&same, data, s, path));
   if (!same) return TARN_STATUS_OK;
   TARN_TRY(read_config(&text, file));
   tarn_status status = TARN_STATUS_OK;
@@ -87,6 +106,11 @@ static tarn_status offer(void *user, const char *path, const char *variant, int6
     tarn_sweep_run *run = &s->sweep->memory->runs[i];
     tarn_sweep_run other = {.variant = run->variant, .seed = run->seed, .path = path};
     if (!s->wanted[i] || run->reuse || strcmp(text, s->wanted[i]) != 0) continue;
+    status = same_data(&same, s, run->variant, data);
+    if (status == TARN_STATUS_OK && !same)
+      tarn__log(TARN_LOG_WARNING, "%s: it was trained on other data than those of data.train: the run is not reused",
+                path);
+    if (status != TARN_STATUS_OK || !same) break;
     status = tarn__sweep_look(s->sweep, &other);
     if (status != TARN_STATUS_OK || other.state != TARN_SWEEP_FINISHED) break;
     status = tarn__sweep_text(s->sweep, &run->reuse, "%s", path);
@@ -127,13 +151,16 @@ tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders
   if (count == 0) return TARN_STATUS_OK;
   TARN_TRY(tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->run_count, sizeof(char *)));
   search s = {.sweep = sweep, .wanted = memory};
-  tarn_status status = want(&s);
+  tarn_status status = tarn__alloc(&memory, TARN__MEMORY_OTHER, sweep->variant_count, TARN__HASH_TEXT);
+  if (status == TARN_STATUS_OK) s.data = memory;
+  if (status == TARN_STATUS_OK) status = want(&s);
   for (size_t i = 0; i < count && status == TARN_STATUS_OK; i++) {
     s.folder = folders[i];
     status = look_into(&s);
   }
   for (size_t i = 0; i < sweep->run_count; i++) tarn_config_text_close(&s.wanted[i]);
   tarn__free(s.wanted);
+  tarn__free(s.data);
   return status;
 }
 
@@ -148,19 +175,6 @@ static tarn_status copy_files(const char *from, const char *to) {
       status = tarn__file_copy(from, to, name);
   }
   closedir(folder);
-  return status;
-}
-
-// Records the origin of the run in its folder.
-static tarn_status write_origin(const char *from, const char *to) {
-  char path[PATH_MAX];
-  TARN_TRY(tarn__path_join(path, to, TARN__RUN_REUSED));
-  json_t *object = json_pack("{s:o}", "from", tarn__json_text(from));
-  char *text = tarn__json_dump(object, JSON_INDENT(2));
-  json_decref(object);
-  TARN_REQUIRE(text, MEMORY, "out of memory: %s", path);
-  tarn_status status = tarn__file_write(path, text, strlen(text));
-  free(text);
   return status;
 }
 
@@ -190,7 +204,7 @@ tarn_status tarn__sweep_drop_partial(const tarn_sweep *sweep, const tarn_sweep_r
 static tarn_status copy_run(const tarn_sweep_run *run, const char *partial) {
   TARN_TRY(empty_folder(partial));
   TARN_TRY(copy_files(run->reuse, partial));
-  TARN_TRY(write_origin(run->reuse, partial));
+  TARN_TRY(tarn__reused_write(partial, run->reuse));
   // A kill here leaves a folder that nothing reads; the next copy empties it.
   TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
                strerror(errno));

@@ -178,8 +178,8 @@ tarn_status tarn__sweep_forget_failure(tarn_sweep *sweep, tarn_sweep_run *run) T
 // Reads additions to a run's log since *offset (0: all) into the run. True if there were any.
 bool tarn__sweep_read_log(const tarn_sweep *sweep, tarn_sweep_run *run, int64_t *offset);
 
-// Finds for every waiting run a matching finished one in the folders of other sweeps: same settings, seed, test and
-// version of the program. Fails with USAGE if a folder has no sweep.
+// Finds for every waiting run a matching finished one in the folders of other sweeps: same settings, seed, training
+// data, test and version of the program. Fails with USAGE if a folder has no sweep.
 tarn_status tarn__sweep_find_reuse(tarn_sweep *sweep, const char *const *folders, size_t count) TARN_CHECKED;
 // Copies run->reuse into the run's own folder, atomically.
 tarn_status tarn__sweep_reuse(tarn_sweep *sweep, tarn_sweep_run *run) TARN_CHECKED;
@@ -192,6 +192,8 @@ tarn_status tarn__sweep_check_folder(const tarn_sweep *sweep) TARN_CHECKED;
 typedef tarn_status (*tarn__sweep_visit)(void *user, const char *path, const char *variant, int64_t seed);
 tarn_status tarn__sweep_each_run(const char *folder, const json_t *sweep_json, tarn__sweep_visit visit,
                                  void *user) TARN_CHECKED;
+// The test of a sweep, as in sweep.json; null: it has none. NULL: out of memory.
+json_t *tarn__sweep_test_json(const tarn_sweep *sweep);
 // Whether the sweep of a sweep.json has the same test as this one.
 tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) TARN_CHECKED;
 // Writes sweep.yaml, base.yaml and sweep.json.

@@ -162,7 +162,7 @@ static json_t *seeds_of(const tarn_sweep *sweep) {
 }
 
 // The checkpoint is written only if it was given, so sweeps without the key stay compatible with earlier versions.
-static json_t *test_of(const tarn_sweep *sweep) {
+json_t *tarn__sweep_test_json(const tarn_sweep *sweep) {
   const char *precision = tarn_translate_precision_name(sweep->test_precision);
   const char *checkpoint = sweep->test_checkpoint == TARN_CHECKPOINT_CHOICE_AUTO
                                ? NULL
@@ -187,7 +187,7 @@ static tarn_status write_json(const tarn_sweep *sweep) {
                              sweep->memory->baseline, "budget_seconds", budget, "clock",
                              config->train.clock == TARN_CLOCK_CPU ? "cpu" : "wall", "variants", variants_of(sweep),
                              "seeds", seeds_of(sweep), "parallel", (json_int_t)sweep->parallel, "threads",
-                             (json_int_t)sweep->threads, "test", test_of(sweep));
+                             (json_int_t)sweep->threads, "test", tarn__sweep_test_json(sweep));
   // A sweep without a design has a file as before there were any.
   if (object && sweep->sequential.max_seeds > 0 &&
       json_object_set_new(object, "sequential", tarn__sweep_sequential_json(sweep)) != 0) {
@@ -255,7 +255,7 @@ static tarn_status check_listed(void *user, const char *path, const char *name, 
 }
 
 tarn_status tarn__sweep_same_test(bool *same, const tarn_sweep *sweep, const json_t *other) {
-  json_t *own = test_of(sweep);
+  json_t *own = tarn__sweep_test_json(sweep);
   json_t *test = json_deep_copy(json_object_get(other, "test"));
   bool failed = !own || (json_is_object(json_object_get(other, "test")) && !test);
   // Sweeps without the key were tested in fp32.

@@ -160,6 +160,38 @@ fi
 queue results/* --json >out.txt || fail "json"
 [ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
 
+# A run that another folder has recorded is copied, unless its data are others.
+for name in like unlike; do
+  description $name <<'END'
+base: base.yaml
+baseline: all
+seeds: [1, 2, 3]
+parallel: 2
+threads: 1
+sequential: { max_seeds: 3, spending: pocock }
+variants:
+  all: {}
+  slower: { train.lr: 0.0001 }
+END
+  mkdir -p out/$name
+  ln -s ../../vocab ../../train.tarn ../../valid.tarn out/$name/
+done
+rm out/unlike/train.tarn
+ln -s ../../valid.tarn out/unlike/train.tarn
+queue results/like results/clear --dry-run | grep -q '^next: like: .* copied from results/clear, for the first look at slower (3 seeds): 6 runs, ' ||
+  fail "no copy: $(queue results/like results/clear --dry-run)"
+queue results/like results/clear >out.txt 2>error.txt || fail "copies: $(cat out.txt error.txt)"
+[ "$(grep -c '^started .*copied from results/clear' out.txt)" -eq 6 ] || fail "not copied: $(cat out.txt)"
+for seed in 1 2 3; do
+  cmp results/clear/slow/seed-$seed/result.json results/like/slower/seed-$seed/result.json || fail "another run than that of clear"
+  grep -q "\"from\": \"clear/slow/seed-$seed\"" results/like/slower/seed-$seed/reused.json || fail "the record does not say where it is from"
+done
+"$TARN" compare results/like --json | jq -e '[.configurations[].runs[].reused] | length == 6 and (map(select(startswith("clear/"))) | length) == 6' >/dev/null ||
+  fail "compare does not say where runs are from"
+queue results/unlike results/clear >out.txt 2>error.txt || fail "other data: $(cat out.txt error.txt)"
+[ -z "$(find results/unlike -name reused.json)" ] && [ -d results/unlike/slower/seed-3 ] || fail "copied from other data: $(cat out.txt)"
+rm -r results/like results/unlike
+
 # The verdict of comparisons and pages.
 "$TARN" compare results/clear --json | jq -e '.sequential.spending == "pocock" and (.configurations[1].sequential | .decision == "worse" and .p <= 0.05 and .looks >= 1)' >/dev/null ||
   fail "compare: $("$TARN" compare results/clear --json)"

@@ -175,6 +175,11 @@ grep -q 'by version 0.0.0' error.txt || fail "another version: $(cat error.txt)"
 
 sed -i 's/"version": "0.0.0"/"version": "'"$("$TARN" --version | grep -o '[0-9.]*' | head -n 1)"'"/' elder/regular/seed-2/result.json
 "$TARN" sweep shared.yaml --reuse elder --dry-run 2>error.txt | grep -q 'reused from elder' || fail "not reused: $(cat error.txt)"
+cp elder/regular/seed-2/result.json kept.json
+sed -i 's/"data_hash": "[^"]*"/"data_hash": "0123"/' elder/regular/seed-2/result.json
+"$TARN" sweep shared.yaml --reuse elder --dry-run >out.txt 2>error.txt
+! grep -q 'reused from' out.txt && grep -q 'warning: elder/regular/seed-2: it was trained on other data' error.txt || fail "other data: $(cat out.txt error.txt)"
+mv kept.json elder/regular/seed-2/result.json
 echo 'model: { d_modle: 3 }' >elder/regular/seed-2/config.yaml
 "$TARN" sweep shared.yaml --reuse elder --dry-run >out.txt 2>error.txt || fail "a bad run to reuse: $(cat error.txt)"
 grep -q 'warning: elder/regular/seed-2/config.yaml:1: .*: the run is not reused' error.txt || fail "a bad run: $(cat error.txt)"

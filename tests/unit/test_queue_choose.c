@@ -151,8 +151,37 @@ static void budget(void **state) {
   assert_false(unaffordable(&s, 1, 1, &chance));
 }
 
+// A run that two sweeps have is worth the sum, also where a run of one alone would come first.
+static void common_runs_count_for_all(void **state) {
+  uint64_t keys[2][RUNS] = {{0}};
+  sweep first, second;
+  tarn__queue_pick pick;
+  (void)state;
+  make(&first, 10);
+  make(&second, 10);
+  // Only the comparison of variant 1 is open, of which the baseline is there.
+  for (int i = 0; i < 2; i++) {
+    sweep *s = i == 0 ? &first : &second;
+    for (size_t seed = 0; seed < SEEDS; seed++) s->states[seed] = TARN__QUEUE_OVER;
+    s->verdicts[2].decision = TARN_SEQUENTIAL_FULL;
+    s->lane.keys = keys[i];
+  }
+  const tarn__queue_lane lanes[] = {first.lane, second.lane};
+  assert_true(tarn__queue_choose(&pick, lanes, 2));
+  is(&pick, 0, 1, 0);
+  assert_int_equal(pick.comparisons, 1);
+  keys[0][SEEDS + 2] = keys[1][SEEDS + 1] = 5;
+  assert_true(tarn__queue_choose(&pick, lanes, 2));
+  is(&pick, 0, 1, 2);
+  assert_int_equal(pick.comparisons, 2);
+  // What the other has at work, or over, is worth nothing more to it.
+  second.states[SEEDS + 1] = TARN__QUEUE_RUNNING;
+  assert_true(tarn__queue_choose(&pick, lanes, 2));
+  is(&pick, 0, 1, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rounds), cmocka_unit_test(worth), cmocka_unit_test(interrupted),
-                                     cmocka_unit_test(budget)};
+                                     cmocka_unit_test(budget), cmocka_unit_test(common_runs_count_for_all)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

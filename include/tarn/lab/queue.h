@@ -18,6 +18,10 @@
 // A run that begins with the weights of another training (train.init_from) waits until that is over; so one queue may
 // train bodies and fine-tune them.
 //
+// A run that several folders have, with the same description, seed, training data and test, is trained once: what one
+// has recorded is copied for the others, without those that begin with the weights of another training. Its worth is
+// the sum over all. Verdicts of different folders then are of common runs.
+//
 // Runs of a folder train in OUTPUT/NAME/runs, NAME being the folder's name, and relative paths of its description are
 // looked for in OUTPUT/NAME.
 #ifndef TARN_LAB_QUEUE_H

@@ -153,6 +153,8 @@ typedef struct tarn_results_run {
   const tarn_results_set *sets;  // the scored sets
   size_t set_count;
 
+  const char *reused;  // the run of another sweep or record that this is a copy of; NULL: none
+
   // The test set, from test.json (docs/experiments.md).
   double test_bleu, test_chrf;
   double test[TARN_MEASURES];                        // of a labelled set or of a text, by measure; NAN: unknown
