@@ -56,10 +56,10 @@ def sequential:
 ([.configurations[] | .sequential | select(.) | select(.looks > 0 or .decision != "open") | .decision]) as $looked |
 (if $failed > 0 then ", \($failed) \(if $finished + $failed < $runs then "failed" else "more failed" end)" else "" end) as $lost |
 # Runs that were trained for another claim with the same settings.
-([.configurations[].runs[] | .reused | select(.) | split("/")[0]]) as $from |
+([.configurations[].runs[] | .reused // "" | split("/")[0] | select(. != null and . != "")]) as $from |
 (if $from == [] then "" else ", \($from | length) of them trained for \($from | unique | join(", "))" end) as $shared |
 (if $design then "\($finished) runs\($shared)\($lost); \($looked | map(select(. != "open")) | length) of \([.configurations[] | select(.baseline | not)] | length) comparisons are decided or closed. "
- elif $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished\($lost); this page is of these.** "
+ elif $finished + $failed < $runs then "**\($finished) of \($runs) runs are finished\($shared)\($lost); this page is of these.** "
  else "\($finished) runs\($shared)\($lost). " end) as $state |
 if $form == "rows" then
   ($rows | split(" ")) as $wanted | (.configurations | map(.name)) as $names |

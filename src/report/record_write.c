@@ -35,13 +35,24 @@ static tarn_status write_sentences(const tarn_results_run *run, const char *to) 
   return status;
 }
 
-// Of a copied run where it is from: records are read on other machines, so only the names of record, variant and seed.
+// The beginning of the last `parts` parts of a path, or of all.
+static const char *last_parts(const char *path, int parts) {
+  const char *from = path + strlen(path);
+  for (; from > path; from--)
+    if (from[-1] == '/' && --parts == 0) break;
+  return from;
+}
+
+// Of a copied run where it is from: records are read on other machines, so only the names of sweep, variant and seed.
+// A sweep of a queue trains in NAME/runs.
 static tarn_status write_origin(const tarn_results_run *run, const char *to) {
+  static const char RUNS[] = "runs/";
+  char name[PATH_MAX];
   if (!run->reused) return TARN_STATUS_OK;
-  const char *from = run->reused + strlen(run->reused);
-  for (int slashes = 0; from > run->reused; from--)
-    if (from[-1] == '/' && ++slashes == 3) break;
-  return tarn__reused_write(to, from);
+  const char *from = last_parts(run->reused, 3), *queue = last_parts(run->reused, 4);
+  if (strstr(from, RUNS) != from || queue == from) return tarn__reused_write(to, from);
+  snprintf(name, sizeof name, "%.*s%s", (int)(from - queue), queue, from + strlen(RUNS));
+  return tarn__reused_write(to, name);
 }
 
 static tarn_status write_files(const tarn_results_run *run, const char *to) {

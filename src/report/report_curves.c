@@ -21,6 +21,7 @@ typedef struct curves {
   tarn__chart_line *lines;
   size_t count;
   bool here;  // only runs on the table's processor
+  tarn__report_runs runs;
 } curves;
 
 static double *numbers(tarn__report *view, size_t count) {
@@ -83,14 +84,17 @@ static void add_band(curves *c, const tarn__report_entry *entry, double limit) {
   if (count == 0 && c->axis == TARN_RESULTS_SECONDS) count = own_points(points, c, entry->group, limit);
   if (view->status != TARN_STATUS_OK || count == 0) return;
   bool spread = false;
+  size_t runs = 0;
   count = keep_common(points, count);
   for (size_t k = 0; k < count; k++) {
+    if (points[k].count > runs) runs = points[k].count;
     data[k] = points[k].x / c->unit;
     data[SAMPLES + k] = points[k].mean;
     data[2 * SAMPLES + k] = points[k].mean - points[k].sd;
     data[3 * SAMPLES + k] = points[k].mean + points[k].sd;
     spread |= points[k].sd > 0;
   }
+  tarn__report_add_runs(&c->runs, runs);
   c->lines[c->count++] = (tarn__chart_line){.label = entry->label,
                                             .x = data,
                                             .y = data + SAMPLES,
@@ -204,7 +208,7 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
     if (series) less = series->less;
     if (view->results->runs[i].step > most) most = view->results->runs[i].step;
   }
-  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0, time};
+  curves c = {view, metric, axis, time ? view->unit : most >= 10000 ? 1000 : 1, NULL, 0, time, {0}};
   const char *x_label = time         ? tarn__report_text(view, "training time (%s)", view->unit_name)
                         : c.unit > 1 ? "updates (thousands)"
                                      : "updates";
@@ -219,9 +223,10 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
   range whole = {0, less || has_negative(&c) ? NAN : 0, NAN};
   draw(figures, &c, name, tarn__report_text(view, "%c%s over %s", score[0] & ~0x20, score + 1, over),
        tarn__report_text(view, "%c%s of each model over %s, mean over seeds.%s %s " FAILED_RUNS, score[0] & ~0x20,
-                         score + 1, over, of, tarn__report_bars(view, "The band")),
+                         score + 1, over, of, tarn__report_bars(view, "The band", &c.runs)),
        x_label, &whole);
   c.count = 0;
+  c.runs = (tarn__report_runs){0};
   collect(&c, limit, false);
   range close = {0};
   if (view->status != TARN_STATUS_OK || !close_range(&c, less, &close)) return;
@@ -231,13 +236,13 @@ static void draw_score(tarn__figures *figures, tarn__report *view, const char *m
            view,
            "The part of the chart of %s over %s in which the models differ near their ends.%s %s The axes do "
            "not begin at 0.",
-           score, over, of, tarn__report_bars(view, "The band")),
+           score, over, of, tarn__report_bars(view, "The band", &c.runs)),
        x_label, &close);
 }
 
 // Of models as dynamical systems, whose sign is what matters: 0 is in the picture.
 static void draw_exponents(tarn__figures *figures, tarn__report *view) {
-  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0, false};
+  curves c = {view, "dynamics/exponent", TARN_RESULTS_STEPS, 1, NULL, 0, false, {0}};
   range shown = {0, 0, 0};
   collect(&c, 0, true);
   for (size_t i = 0; i < c.count; i++)
@@ -253,7 +258,7 @@ static void draw_exponents(tarn__figures *figures, tarn__report *view) {
            view,
            "Largest Lyapunov exponent of each model as a dynamical system, per iteration, median over "
            "sentences and mean over seeds: above 0 small perturbations grow, below 0 they vanish. %s " FAILED_RUNS,
-           tarn__report_bars(view, "The band")),
+           tarn__report_bars(view, "The band", &c.runs)),
        "updates", &shown);
 }
 
@@ -281,7 +286,7 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
   if (view->status == TARN_STATUS_OK)
     view->status = tarn__arena_alloc(&view->arena, &memory, first->series_count, sizeof(tarn__chart_line));
   if (!memory) return;
-  curves c = {view, NULL, TARN_RESULTS_STEPS, 1, memory, 0, NULL};
+  curves c = {view, NULL, TARN_RESULTS_STEPS, 1, memory, 0, false, {0}};
   for (size_t s = 0; s < first->series_count; s++) {
     if (strncmp(first->series[s].name, prefix, strlen(prefix)) != 0) continue;
     size_t before = c.count;
@@ -298,7 +303,7 @@ static void draw_cosines(tarn__figures *figures, tarn__report *view, const tarn_
       tarn__report_text(view,
                         "Cosine similarity of the approximated gradient below each frozen layer of %s (%s) "
                         "to the true one, at each refresh: 1 is exact, 0 no better than chance. %s",
-                        entry->group->name, entry->label.note, tarn__report_bars(view, "The band")));
+                        entry->group->name, entry->label.note, tarn__report_bars(view, "The band", &c.runs)));
   if (!figure) return;
   tarn__chart chart = {.head = {.id = figure->name, .title = figure->title, .description = figure->caption},
                        .x_label = "updates",

@@ -67,6 +67,7 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
   void *memory = NULL;
   TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_bar)));
   tarn__chart_bar *bars = memory;
+  tarn__report_runs runs = {0};
   size_t count = 0;
   for (size_t i = 0; i < view->count; i++) {
     const tarn__report_entry *entry = &view->entries[i];
@@ -75,6 +76,7 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
                                       .value = entry->row->aucc_mean.mean,
                                       .error = entry->row->aucc_mean.sd,
                                       .text = tarn__report_spread(view, &entry->row->aucc_mean, 1, view->decimals)};
+    tarn__report_add_runs(&runs, entry->row->aucc_mean.count);
   }
   tarn__figure *figure = tarn__figure_add(
       figures, view, TARN__FIGURE_SUMS, "aucc", "Area under the convergence curve",
@@ -82,7 +84,8 @@ static tarn_status draw_aucc(tarn__figures *figures, tarn__report *view) {
                         "AUCC of %s up to %s, divided by that time: longer%s is better.%s %s The dashed line is the "
                         "baseline.",
                         view->score, view->budget, view->table->less ? " to the right" : "",
-                        tarn__report_processor(view, "It is"), tarn__report_bars(view, "The black line on a bar")));
+                        tarn__report_processor(view, "It is"),
+                        tarn__report_bars(view, "The black line on a bar", &runs)));
   if (!figure) return view->status;
   tarn__chart chart = {
       .head = {.id = figure->name, .title = figure->title, .description = figure->caption},
@@ -154,6 +157,7 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
   void *memory = NULL;
   TARN_TRY(tarn__arena_alloc(&view->arena, &memory, view->count, sizeof(tarn__chart_point)));
   tarn__chart_point *points = memory;
+  tarn__report_runs runs = {0};
   size_t count = 0;
   bool differ = false;
   for (size_t i = 0; i < view->count; i++) {
@@ -167,6 +171,7 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
                                         .y = value->mean,
                                         .error = value->sd,
                                         .x_also = all / spec->unit};
+    tarn__report_add_runs(&runs, value->count);
     differ = differ || points[count].x != points[0].x || points[count].x_also != points[0].x_also;
     count++;
   }
@@ -178,7 +183,7 @@ static tarn_status draw_points(tarn__figures *figures, tarn__report *view, const
       tarn__figure_add(figures, view, TARN__FIGURE_SUMS, spec->name, spec->title,
                        tarn__report_text(view, "Each model's %s over its %s%s.%s %s", spec->y_label, spec->of, marks,
                                          spec->timed ? tarn__report_processor(view, spec->timed) : "",
-                                         tarn__report_bars(view, "The upright line through a mark")));
+                                         tarn__report_bars(view, "The upright line through a mark", &runs)));
   if (!figure) return view->status;
   tarn__chart chart = {
       .head = {.id = figure->name, .title = figure->title, .description = figure->caption},

@@ -130,24 +130,20 @@ static void describe(tarn__report *view, const origin *o, const char *seeds) {
 }
 
 // Number of finished runs behind the spreads.
-static void count_spread(tarn__report *view) {
-  for (size_t i = 0; i < view->count; i++) {
-    const size_t finished = view->entries[i].row ? view->entries[i].group->finished : 0;
-    view->spread_some |= finished == 1;
-    if (finished < 2) continue;
-    if (view->spread_least == 0 || finished < view->spread_least) view->spread_least = finished;
-    if (finished > view->spread_most) view->spread_most = finished;
-  }
+void tarn__report_add_runs(tarn__report_runs *runs, size_t count) {
+  runs->some = runs->some || count == 1;
+  if (count < 2) return;
+  if (runs->least == 0 || count < runs->least) runs->least = count;
+  if (count > runs->most) runs->most = count;
 }
 
-const char *tarn__report_bars(tarn__report *view, const char *what) {
-  if (view->spread_most == 0) return "Each model has one run, so no spread is shown.";
-  const char *seeds = view->spread_least < view->spread_most
-                          ? tarn__report_text(view, "%zu to %zu", view->spread_least, view->spread_most)
-                          : tarn__report_text(view, "%zu", view->spread_most);
+const char *tarn__report_bars(tarn__report *view, const char *what, const tarn__report_runs *runs) {
+  if (runs->most == 0) return "Each model has one run, so no spread is shown.";
+  const char *seeds = runs->least < runs->most ? tarn__report_text(view, "%zu to %zu", runs->least, runs->most)
+                                               : tarn__report_text(view, "%zu", runs->most);
   return tarn__report_text(view,
                            "%s is the mean plus and minus one sample standard deviation over the runs of %s seeds%s.",
-                           what, seeds, view->spread_some ? "; a model with one run has none" : "");
+                           what, seeds, runs->some ? "; a model with one run has none" : "");
 }
 
 tarn_status tarn__report_origin(tarn__report *view) {
@@ -163,6 +159,5 @@ tarn_status tarn__report_origin(tarn__report *view) {
   TARN_TRY(seeds_of(&seeds, view));
   view->date = o.last;
   describe(view, &o, seeds);
-  count_spread(view);
   return view->status;
 }

@@ -26,15 +26,13 @@ typedef struct tarn__report {
   bool has_bleu;                       // at least one run has a test BLEU
   const char *test;                    // the test's score: "test BLEU", or "BLiMP (%)" if runs have only that
   // Times are shown in minutes, or in seconds if T-hat is below five minutes.
-  double unit;                       // seconds
-  const char *unit_name;             // "minutes"
-  const char *unit_mark;             // "min"
-  const char *budget;                // T-hat with its unit: "90 minutes"
-  const char *origin;                // of all runs: corpus, seeds, dates, processor, version; shown under each figure
-  const char *date;                  // the latest day on which a run ended, "2026-11-23"; NULL: unknown
-  size_t spread_least, spread_most;  // range of the number of finished runs behind a model's spread; 0: no spread
-  bool spread_some;                  // some models have a single run, and so no spread
-  tarn__report_entry *entries;       // (count), in the order of the groups
+  double unit;                  // seconds
+  const char *unit_name;        // "minutes"
+  const char *unit_mark;        // "min"
+  const char *budget;           // T-hat with its unit: "90 minutes"
+  const char *origin;           // of all runs: corpus, seeds, dates, processor, version; shown under each figure
+  const char *date;             // the latest day on which a run ended, "2026-11-23"; NULL: unknown
+  tarn__report_entry *entries;  // (count), in the order of the groups
   size_t count;
   const tarn__report_entry *baseline;
   tarn__arena arena;   // of all texts
@@ -77,10 +75,16 @@ const tarn_results_run *tarn__report_first(const tarn__report *view, const tarn_
 // "encoder 1 3 5 7 of 8 frozen", "no layer frozen, LayerDrop 0.2", ...
 const char *tarn__report_frozen(tarn__report *view, const tarn_results_group *group);
 
-// Fills view->origin and view->spread_*.
+// Fills view->origin.
 tarn_status tarn__report_origin(tarn__report *view) TARN_CHECKED;
+// How many runs are behind the spreads in a figure. Zero-initialise and add each model's number of runs.
+typedef struct tarn__report_runs {
+  size_t least, most;  // of those with a spread; 0: none has one
+  bool some;           // some models have a single run, and so no spread
+} tarn__report_runs;
+void tarn__report_add_runs(tarn__report_runs *runs, size_t count);
 // An explanation of error bars, in a sentence about `what`, "The band".
-const char *tarn__report_bars(tarn__report *view, const char *what);
+const char *tarn__report_bars(tarn__report *view, const char *what, const tarn__report_runs *runs);
 
 // " `What` of the runs on AMD EPYC (avx512_bf16, 1 thread) alone." where runs are of several processors, else "".
 const char *tarn__report_processor(tarn__report *view, const char *what);

@@ -172,6 +172,7 @@ static tarn_status note_sources(struct tarn__results_table_memory *t) {
   TARN_TRY(tarn__arena_alloc(&t->arena, &memory, t->results->run_count, sizeof *labels));
   labels = memory;
   for (size_t i = 0; i < t->results->run_count; i++) {
+    if (t->measures[i].elsewhere) continue;  // its energy is in no verdict
     TARN_TRY(source_of(t, &labels[i], &t->results->runs[i]));
     bool seen = !labels[i];
     for (size_t k = 0; k < i && !seen; k++) seen = labels[k] && strcmp(labels[k], labels[i]) == 0;

@@ -11,48 +11,70 @@ bool tarn__results_same_processor(const tarn_results_run *a, const tarn_results_
   return same_text(a->processor, b->processor) && same_text(a->kernels, b->kernels) && a->threads == b->threads;
 }
 
-// How many configurations have finished runs where this one ran, and how many runs.
-static size_t count_groups(const tarn_results *results, const tarn_results_run *run, size_t *runs) {
+// What a processor has: the more of the first of these the better, and so on.
+typedef struct rank {
+  bool known;     // runs that do not say where they ran may be of any processors
+  size_t judged;  // configurations with enough runs for verdicts on times, if the baseline has enough too
+  size_t groups;  // configurations with runs
+  size_t runs;
+} rank;
+
+enum { ENOUGH = 3 };
+
+static size_t count_runs(const tarn_results *results, size_t group, const tarn_results_run *run) {
+  const tarn_results_group *g = &results->groups[group];
   size_t count = 0;
-  *runs = 0;
-  for (size_t g = 0; g < results->group_count; g++) {
-    size_t own = 0;
-    for (size_t i = 0; i < results->groups[g].run_count; i++) {
-      const tarn_results_run *other = &results->runs[results->groups[g].runs[i]];
-      own += is_finished(other) && tarn__results_same_processor(other, run);
-    }
-    count += own > 0;
-    *runs += own;
+  for (size_t i = 0; i < g->run_count; i++) {
+    const tarn_results_run *other = &results->runs[g->runs[i]];
+    count += is_finished(other) && tarn__results_same_processor(other, run);
   }
   return count;
 }
 
+static rank rank_of(const tarn_results *results, const tarn_results_run *run) {
+  rank r = {.known = run->processor != NULL};
+  const size_t baseline = results->baseline < results->group_count ? results->baseline : 0;
+  const bool compared = count_runs(results, baseline, run) >= ENOUGH;
+  for (size_t g = 0; g < results->group_count; g++) {
+    const size_t count = count_runs(results, g, run);
+    r.judged += compared && g != baseline && count >= ENOUGH;
+    r.groups += count > 0;
+    r.runs += count;
+  }
+  return r;
+}
+
+static bool is_better(const rank *a, const rank *b) {
+  if (a->known != b->known) return a->known;
+  if (a->judged != b->judged) return a->judged > b->judged;
+  if (a->groups != b->groups) return a->groups > b->groups;
+  return a->runs > b->runs;
+}
+
 const tarn_results_run *tarn__results_processor(const tarn_results *results) {
   const tarn_results_run *chosen = NULL;
-  size_t most = 0, most_runs = 0, processors = 0;
+  rank best = {0};
+  size_t processors = 0;
   for (size_t i = 0; i < results->run_count; i++) {
     const tarn_results_run *run = &results->runs[i];
     bool seen = !is_finished(run);
     for (size_t k = 0; k < i && !seen; k++)
       seen = is_finished(&results->runs[k]) && tarn__results_same_processor(&results->runs[k], run);
     if (seen) continue;
-    size_t runs;
-    const size_t groups = count_groups(results, run, &runs);
+    const rank own = rank_of(results, run);
     processors++;
-    // Runs that do not say where they ran may be of any processors.
-    const bool known = run->processor != NULL, known_before = chosen && chosen->processor;
-    const bool better =
-        known != known_before || !chosen ? known || !chosen : groups > most || (groups == most && runs > most_runs);
-    if (!better) continue;
+    if (chosen && !is_better(&own, &best)) continue;
     chosen = run;
-    most = groups;
-    most_runs = runs;
+    best = own;
   }
   return processors > 1 ? chosen : NULL;
 }
 
 tarn_status tarn__results_processor_text(const char **text, const tarn_results_run *run, tarn__arena *arena) {
-  return tarn__arena_print(text, arena, "%s (%s%s%lld thread%s)", run->processor ? run->processor : "unknown",
-                           run->kernels ? run->kernels : "", run->kernels ? ", " : "", (long long)run->threads,
-                           run->threads == 1 ? "" : "s");
+  const char *processor = run->processor ? run->processor : "unknown";
+  const char *kernels = run->kernels ? run->kernels : "";
+  if (run->threads <= 0)  // not recorded
+    return tarn__arena_print(text, arena, *kernels ? "%s (%s)" : "%s", processor, kernels);
+  return tarn__arena_print(text, arena, "%s (%s%s%lld thread%s)", processor, kernels, *kernels ? ", " : "",
+                           (long long)run->threads, run->threads == 1 ? "" : "s");
 }

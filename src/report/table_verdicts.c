@@ -14,21 +14,22 @@ static const struct {
   const char *key;
   size_t offset;
   bool less, tested, neutral, timed;
+  bool whole;  // it is over the whole budget, which runs elsewhere have none of where it is the longest time
 } measures[TARN_RESULTS_JUDGED_MEASURES] = {
     [TARN_RESULTS_JUDGED_TEST_BLEU] = MEASURE(test_bleu, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_CHRF] = MEASURE(test_chrf, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_BLIMP] = MEASURE(test_blimp, .tested = true),
     [TARN_RESULTS_JUDGED_TEST_SCORE] = MEASURE(test_score, .less = false),  // `less` is the measure's
     [TARN_RESULTS_JUDGED_BEST] = MEASURE(best, .less = false),              // `less` is the table's
-    [TARN_RESULTS_JUDGED_AUCC] = MEASURE(aucc_mean, .less = false, .timed = true),
+    [TARN_RESULTS_JUDGED_AUCC] = MEASURE(aucc_mean, .less = false, .timed = true, .whole = true),
     [TARN_RESULTS_JUDGED_EXPONENT] = MEASURE(exponent, .neutral = true),
     [TARN_RESULTS_JUDGED_MIN_LOSS] = MEASURE(min_loss, .less = true),
     [TARN_RESULTS_JUDGED_MIN_TRAIN_LOSS] = MEASURE(min_train_loss, .less = true),
     [TARN_RESULTS_JUDGED_EPOCH_TRAIN_LOSS] = MEASURE(epoch_train_loss, .less = true),
     [TARN_RESULTS_JUDGED_BEST_SECONDS] = MEASURE(best_seconds, .less = true, .timed = true),
     [TARN_RESULTS_JUDGED_EPOCH_SECONDS] = MEASURE(epoch_seconds, .less = true, .timed = true),
-    [TARN_RESULTS_JUDGED_BUDGET_STEP] = MEASURE(budget_step, .less = false, .timed = true),
-    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = MEASURE(budget_epoch, .less = false, .timed = true),
+    [TARN_RESULTS_JUDGED_BUDGET_STEP] = MEASURE(budget_step, .less = false, .timed = true, .whole = true),
+    [TARN_RESULTS_JUDGED_BUDGET_EPOCH] = MEASURE(budget_epoch, .less = false, .timed = true, .whole = true),
     [TARN_RESULTS_JUDGED_PEAK_BYTES] = MEASURE(peak_bytes, .less = true, .timed = true),
     [TARN_RESULTS_JUDGED_EPOCH_JOULES] = MEASURE(epoch_joules, .less = true, .timed = true),
     [TARN_RESULTS_JUDGED_BEST_JOULES] = MEASURE(best_joules, .less = true, .timed = true),
@@ -122,8 +123,9 @@ void tarn__judging_collect(tarn__judging *w, size_t seeds) {
     for (size_t i = 0; i < group->run_count; i++) {
       size_t run = group->runs[i];
       const bool counts = r->runs[run].state == TARN_RESULTS_FINISHED && is_among(r, r->runs[run].seed, seeds);
-      w->elsewhere[g] = w->elsewhere[g] || (counts && is_elsewhere(w, run));
-      if (!counts || is_elsewhere(w, run) || isnan(tarn__judging_score(w, run))) continue;
+      const bool scored = !isnan(tarn__judging_score(w, run));
+      if (counts && is_elsewhere(w, run)) w->elsewhere[g] = w->elsewhere[g] || scored || measures[w->measure].whole;
+      if (!counts || is_elsewhere(w, run) || !scored) continue;
       w->scores[next] = tarn__judging_score(w, run);
       w->seeds[next] = r->runs[run].seed;
       w->resampled[next] = resampled ? w->outputs->resampled[run] : NULL;
@@ -147,6 +149,9 @@ static void lack(tarn_results_verdict *v, const tarn__judging *w, size_t a, size
   v->difference = mean_of(&w->sides[a]) - mean_of(&w->sides[b]);
 }
 
+// Whether a side has too few runs for a verdict, and others on another processor.
+static bool is_short(const tarn__judging *w, size_t side) { return w->elsewhere[side] && w->sides[side].runs < 3; }
+
 void tarn__judging_judge(tarn_results_verdict *v, tarn__judging *w, size_t a, size_t b) {
   const bool complete = w->comparable && !w->incomplete[a] && !w->incomplete[b];
   tarn__verdict_test test = w->test;
@@ -154,7 +159,7 @@ void tarn__judging_judge(tarn_results_verdict *v, tarn__judging *w, size_t a, si
   tarn__verdict_of(v, &w->sides[a], &w->sides[b], &test);
   const bool few =
       v->basis == TARN_RESULTS_NO_SCORES || v->basis == TARN_RESULTS_ONE_SEED || v->basis == TARN_RESULTS_TWO_SEEDS;
-  if (few && (w->elsewhere[a] || w->elsewhere[b])) v->basis = TARN_RESULTS_OTHER_PROCESSORS;
+  if (few && (is_short(w, a) || is_short(w, b))) v->basis = TARN_RESULTS_OTHER_PROCESSORS;
   if (complete || v->basis == TARN_RESULTS_NO_SCORES) return;
   const tarn_results_basis items = w->table->options.resamples > 0 ? TARN_RESULTS_NO_ITEMS : TARN_RESULTS_NO_RESAMPLES;
   lack(v, w, a, b, w->comparable ? items : w->other);

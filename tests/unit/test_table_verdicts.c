@@ -410,6 +410,8 @@ static void other_losses_have_no_verdict(void **state) {
   }
 }
 
+static const char *energy_of = "rapl";  // what measured it, of the runs that timed_run() makes
+
 // A run of 20 updates, half as good after half of the time.
 static void timed_run(const char *folder, const char *group, int seed, const char *processor, double seconds,
                       double bleu) {
@@ -426,9 +428,22 @@ static void timed_run(const char *folder, const char *group, int seed, const cha
            seconds / 2, bleu / 2, seconds, bleu);
   run_file(path, "log.jsonl", text);
   snprintf(text, sizeof text,
-           ", \"processor\": %s%s%s, \"energy\": {\"source\": \"rapl\", \"joules\": %.9g, \"epoch_joules\": %.9g, "
+           ", \"processor\": %s%s%s, \"energy\": {\"source\": \"%s\", \"joules\": %.9g, \"epoch_joules\": %.9g, "
            "\"best_joules\": %.9g, \"co2_grams\": null}",
-           processor ? "\"" : "", processor ? processor : "null", processor ? "\"" : "", seconds, seconds / 2, seconds);
+           processor ? "\"" : "", processor ? processor : "null", processor ? "\"" : "", energy_of, seconds,
+           seconds / 2, seconds);
+  run_result(path, "updates", 20, seconds, text);
+}
+
+// The same where nothing measured the energy.
+static void unmeasured_run(const char *folder, const char *group, int seed, const char *processor, double seconds) {
+  char path[64], text[256];
+  timed_run(folder, group, seed, processor, seconds, 20 + 0.1 * seed);
+  snprintf(path, sizeof path, "%s/%s/seed-%d", folder, group, seed);
+  snprintf(text, sizeof text,
+           ", \"processor\": \"%s\", \"energy\": {\"source\": null, \"joules\": null, \"epoch_joules\": null, "
+           "\"best_joules\": null, \"co2_grams\": null}",
+           processor);
   run_result(path, "updates", 20, seconds, text);
 }
 
@@ -551,7 +566,35 @@ static void few_runs_there_get_no_verdict(void **state) {
   close_table(&table, &results);
 }
 
-// The processor with most configurations, then most runs; one that is not recorded never; other threads are another.
+// Energies of two sources are not compared, but those of another processor are in no comparison anyway. A measure that
+// nobody has on either lacks a score, not a processor.
+static void energies_elsewhere_do_not_count(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  energy_of = "core_watts";
+  two_processors("sources");
+  energy_of = "rapl";
+  for (int seed = 4; seed <= 5; seed++) timed_run("sources", "a", seed, "slow", 400 + seed, 20 + 0.1 * seed);
+  if (open_table(&table, &results, "sources") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_false(has_note(table, "energy comes from different sources"));
+  assert_string_equal(table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1].words, "better");
+  close_table(&table, &results);
+  for (int seed = 1; seed <= 3; seed++) {
+    unmeasured_run("unmeasured", "a", seed, "fast", 100 + seed);
+    unmeasured_run("unmeasured", "b", seed, "slow", 60 + seed);
+  }
+  unmeasured_run("unmeasured", "a", 4, "fast", 104);
+  if (open_table(&table, &results, "unmeasured") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->judged[TARN_RESULTS_JUDGED_EPOCH_JOULES].verdicts[1].words, "no verdict (no score)");
+  assert_string_equal(table->judged[TARN_RESULTS_JUDGED_BEST_SECONDS].verdicts[1].words,
+                      "no verdict (other processors)");
+  assert_string_equal(table->judged[TARN_RESULTS_JUDGED_AUCC].verdicts[1].words, "no verdict (other processors)");
+  close_table(&table, &results);
+}
+
+// The processor with most configurations that have three runs beside three of the baseline, then with most that have
+// any, then most runs; one that is not recorded never; other threads are another.
 static void most_configurations_choose(void **state) {
   tarn_results *results;
   tarn_results_table *table;
@@ -565,6 +608,11 @@ static void most_configurations_choose(void **state) {
   timed_run("choice", "b", 2, "one", 100, 20);
   if (open_table(&table, &results, "choice") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
   assert_string_equal(table->processor, "one (2 threads)");
+  close_table(&table, &results);
+  for (int seed = 11; seed <= 13; seed++)
+    for (int group = 0; group < 2; group++) timed_run("choice", group ? "b" : "a", seed, "three", 100, 20);
+  if (open_table(&table, &results, "choice") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_string_equal(table->processor, "three (2 threads)");
   close_table(&table, &results);
   for (int seed = 1; seed <= 5; seed++) timed_run("unknown", seed % 2 ? "a" : "b", seed, NULL, 100, 20);
   timed_run("unknown", "a", 6, "known", 100, 20);
@@ -584,6 +632,7 @@ int main(void) {
       cmocka_unit_test(exponents_have_no_better),
       cmocka_unit_test(times_are_of_one_processor),
       cmocka_unit_test(few_runs_there_get_no_verdict),
+      cmocka_unit_test(energies_elsewhere_do_not_count),
       cmocka_unit_test(most_configurations_choose),
       cmocka_unit_test(training_losses_are_measured),
       cmocka_unit_test(times_stand_against_regular_models),

@@ -333,7 +333,9 @@ typedef struct tarn_results_statistic {
 //
 // Times, energies, areas over time and memory also depend on the processor, its kernels and the number of threads.
 // Where a table has runs of several, these are of the runs on one alone, in means, verdicts, ratios and curves: the one
-// on which most configurations have runs, of several the one with most runs (`processor` of the table).
+// on which most configurations have the three runs that a verdict needs, if the sweep's baseline has them too; of
+// several the one on which most have any, then that with most runs, then the first. Where some runs say what they ran
+// on, it is one of theirs. The table's `processor` names it.
 //
 // With one seed each, only items are resampled, and the verdict is about these two models, not about their
 // configurations (scores from the log get none). With two seeds there is an interval, which is wide, but no verdict.
