@@ -149,9 +149,9 @@ int64_t tarn__batcher_tracks(const tarn__batcher *batcher);
 // kind of order, in blocks or not. The other hash is that of the same rows in the other order, with which a training
 // cannot resume.
 const char *tarn__batcher_hash(const tarn__batcher *batcher);
+const char *tarn__batcher_other_hash(const tarn__batcher *batcher);
 // That of a shard in blocks, which has another order than the same rows without blocks.
 void tarn__batcher_hash_in_blocks(char hash[TARN__HASH_TEXT], const char *shard_hash);
-const char *tarn__batcher_other_hash(const tarn__batcher *batcher);
 
 // Pairs that every epoch skips because a side is longer than options.longest.
 int64_t tarn__batcher_left_out(const tarn__batcher *batcher);

@@ -67,7 +67,8 @@ static double value_elsewhere(tarn__queue_pick *pick, const tarn__queue_lane *la
   double sum = 0;
   for (size_t l = 0; l < count && key != 0; l++) {
     const tarn__queue_lane *lane = &lanes[l];
-    for (size_t run = 0; l != pick->lane && lane->keys && run < lane->variants * lane->seeds; run++) {
+    if (l == pick->lane || lane->left_out || !lane->keys) continue;
+    for (size_t run = 0; run < lane->variants * lane->seeds; run++) {
       tarn__queue_pick other = {0};
       if (lane->keys[run] != key || lane->states[run] != TARN__QUEUE_READY) continue;
       sum += value_of(&other, lane, run / lane->seeds, run % lane->seeds);
@@ -77,11 +78,19 @@ static double value_elsewhere(tarn__queue_pick *pick, const tarn__queue_lane *la
   return sum;
 }
 
+// Of equal runs, which may be one and the same in two sweeps, the one that less is left of, because it was begun. Their
+// sums may differ by rounding.
+static bool is_first(double value, double seconds, double most, double least) {
+  static const double ROUNDING = 1e-9;
+  if (most < 0 || fabs(value - most) > ROUNDING * most) return value > most;
+  return seconds < least;
+}
+
 bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, size_t count) {
-  double most = -1;
+  double most = -1, least = 0;
   for (size_t l = 0; l < count; l++) {
     const tarn__queue_lane *lane = &lanes[l];
-    for (size_t s = 0; s < lane->seeds && !lane->full; s++)
+    for (size_t s = 0; s < lane->seeds && !lane->full && !lane->left_out; s++)
       for (size_t v = 0; v < lane->variants; v++) {
         tarn__queue_pick found = {.lane = l, .variant = v, .seed = s};
         if (lane->states[v * lane->seeds + s] != TARN__QUEUE_READY) continue;
@@ -89,8 +98,10 @@ bool tarn__queue_choose(tarn__queue_pick *pick, const tarn__queue_lane *lanes, s
         double value = value_of(&found, lane, v, s);
         if (found.comparisons == 0) continue;
         value += value_elsewhere(&found, lanes, count);
-        if (value <= most) continue;
+        const double seconds = lane->seconds[v * lane->seeds + s];
+        if (!is_first(value, seconds, most, least)) continue;
         most = value;
+        least = seconds;
         *pick = found;
       }
   }

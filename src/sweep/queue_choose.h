@@ -27,6 +27,7 @@ typedef struct tarn__queue_lane {
   const bool *unaffordable;                 // (variants)
   size_t share, shares;                     // only runs whose (variant + seed) % shares is `share`; 0, 0: all
   bool full;                                // it has no place for another run now
+  bool left_out;                            // no more of its runs are taken
 } tarn__queue_lane;
 
 typedef struct tarn__queue_pick {

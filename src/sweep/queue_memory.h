@@ -26,8 +26,10 @@ typedef struct tarn__queue_sweep {
   bool *unaffordable;                        // (variants)
   bool *retried;                             // (variants, seeds) runs that this queue has begun
   uint64_t *keys;                            // (variants, seeds) of description, seed and test; 0: none is like it
-  bool *recorded;                            // (variants, seeds) finished, and tested if they are
-  char data[TARN__HASH_TEXT];                // of the training data, by the records; "": not known
+  uint64_t *files;                           // (variants) of the files for validation and test; 0: not all are there
+  bool *bodies;                              // (variants, seeds) other runs begin with their weights
+  bool *recorded;                            // (variants, seeds) finished by this version, and tested if they are
+  char (*data)[TARN__HASH_TEXT];             // (variants) of the training data, by the records; "": not known
   const struct tarn__queue_sweep **sources;  // (variants, seeds) whose records have the run; NULL: none has
   tarn_queue_comparison *comparisons;
   char (*words)[TARN__QUEUE_TEXT];  // (comparisons)
@@ -46,7 +48,6 @@ typedef struct tarn__queue_job {
   pid_t pid;  // 0: none
   size_t sweep, variant, seed;
   double begun, seconds_before;  // on the clock; of training time
-  bool copied;                   // from another sweep's records, if they are as they seem
 } tarn__queue_job;
 
 struct tarn__queue_memory {
@@ -76,10 +77,12 @@ tarn_status tarn__queue_path(char path[PATH_MAX], const tarn__queue_sweep *sweep
 // queue_check.c: whether the data of a sweep are there, and what its trainings will take. Else it has a problem.
 tarn_status tarn__queue_check(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
 
-// queue_body.c: which runs wait for another training, as things stand.
+// queue_body.c: which runs others begin with, when all sweeps are open; and which wait for another training, as things
+// stand.
+tarn_status tarn__queue_take_bodies(struct tarn__queue_memory *q) TARN_CHECKED;
 tarn_status tarn__queue_await(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
 
-// queue_twins.c: what identifies the runs of a sweep; and which others record, or have at work, as things stand.
+// queue_twins.c: what identifies the runs of a sweep; and which ones others record, or have at work, as things stand.
 tarn_status tarn__queue_take_keys(tarn__queue_sweep *sweep) TARN_CHECKED;
 tarn_status tarn__queue_twins(struct tarn__queue_memory *q, size_t sweep) TARN_CHECKED;
 

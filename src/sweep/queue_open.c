@@ -33,7 +33,7 @@ tarn_status tarn__queue_leave(struct tarn__queue_memory *q, size_t sweep, const 
   char *copy;
   TARN_TRY(tarn__arena_strdup(&q->arena, &copy, reason));
   q->views[sweep].problem = copy;
-  q->lanes[sweep].full = true;
+  q->lanes[sweep].left_out = true;
   tarn__queue_tell(q, TARN_QUEUE_EVENT_LEFT_OUT, sweep, NULL, -1, copy);
   return TARN_STATUS_OK;
 }
@@ -97,6 +97,9 @@ static tarn_status make_lists(struct tarn__queue_memory *q, size_t index) {
   TARN_TRY(allocate(q, &s->retried, runs, sizeof *s->retried));
   TARN_TRY(allocate(q, &s->keys, runs, sizeof *s->keys));
   TARN_TRY(allocate(q, &s->recorded, runs, sizeof *s->recorded));
+  TARN_TRY(allocate(q, &s->bodies, runs, sizeof *s->bodies));
+  TARN_TRY(allocate(q, &s->files, sweep->variant_count, sizeof *s->files));
+  TARN_TRY(allocate(q, &s->data, sweep->variant_count, sizeof *s->data));
   TARN_TRY(allocate(q, &s->sources, runs, sizeof *s->sources));
   TARN_TRY(allocate(q, &s->forecast, sweep->variant_count, sizeof *s->forecast));
   TARN_TRY(allocate(q, &s->comparisons, sweep->variant_count, sizeof *s->comparisons));
@@ -204,6 +207,7 @@ static tarn_status open_parts(struct tarn__queue_memory *q) {
     if (is_folder(o->folders[i]) || !tarn__file_exists(o->folders[i])) TARN_TRY(take_folder(q, o->folders[i]));
   TARN_REQUIRE(q->public.count > 0, USAGE, "there is no folder of records");
   for (size_t i = 0; i < q->public.count; i++) TARN_TRY(open_sweep(q, i));
+  TARN_TRY(tarn__queue_take_bodies(q));
   return tarn__queue_next(q, &pick, &found);
 }
 

@@ -61,8 +61,7 @@ static tarn_status start(struct tarn__queue_memory *q, const tarn__queue_pick *p
                              only,   "--quiet", NULL,    NULL,       NULL,   NULL};
   size_t count = 8;
   if (q->options.retry_failed) arguments[count++] = "--retry-failed";
-  j->copied = s->sources[index] && realpath(s->sources[index]->public->folder, records);
-  if (j->copied) {
+  if (s->sources[index] && realpath(s->sources[index]->public->folder, records)) {
     arguments[count++] = "--reuse";
     arguments[count++] = records;
   }
@@ -109,6 +108,11 @@ static tarn_status fail_run(struct tarn__queue_memory *q, const tarn__queue_job 
   return tarn__queue_leave(q, j->sweep, text);
 }
 
+static bool is_copy(const char *run) {
+  char path[PATH_MAX];
+  return tarn__path_join(path, run, TARN__RUN_REUSED) == TARN_STATUS_OK && tarn__file_exists(path);
+}
+
 // The process of a run has ended: the run is over, or was stopped, or it could not be worked on.
 static tarn_status settle(struct tarn__queue_memory *q, tarn__queue_job *j, int wait_status) {
   tarn__queue_sweep *s = &q->sweeps[j->sweep];
@@ -118,7 +122,8 @@ static tarn_status settle(struct tarn__queue_memory *q, tarn__queue_job *j, int 
   const char *variant = s->outline->variants[job.variant].name;
   j->pid = 0;
   s->running--;
-  s->seen = 0;  // the run is at work no more
+  s->states[job.variant * s->outline->seed_count + job.seed] = TARN__QUEUE_READY;  // until its records are read again
+  s->seen = 0;
   TARN_TRY(errors_of(errors, q, &job));
   TARN_TRY(look_at_run(q, &job, &run, path));
   tarn__child_message(message, sizeof message, errors, wait_status);
@@ -126,8 +131,11 @@ static tarn_status settle(struct tarn__queue_memory *q, tarn__queue_job *j, int 
   snprintf(what, sizeof what, TARN__RUN_SEED_PATH, variant, (long long)run.seed);
   if (run.state == TARN_SWEEP_FINISHED) {
     s->failures = 0;
-    q->wall += job.copied ? 0 : tarn__seconds() - job.begun;
-    q->trained += job.copied ? 0 : run.seconds - job.seconds_before;
+    // What a queue takes beyond the trainings is known from those.
+    if (!is_copy(path)) {
+      q->wall += tarn__seconds() - job.begun;
+      q->trained += run.seconds - job.seconds_before;
+    }
     tarn__queue_tell(q, TARN_QUEUE_EVENT_FINISHED, job.sweep, variant, run.seed, "");
     return record(q, job.sweep, what);
   }

@@ -82,8 +82,8 @@ static tarn_status take_runs(tarn__queue_sweep *s, const tarn_results *results, 
       const bool over = !retry || s->retried[index], failed = is_failed(s, run);
       if (!failed || over) s->states[index] = TARN__QUEUE_OVER;
       if (failed && over && run->state == TARN_RESULTS_FINISHED) TARN_TRY(check_test(s, run));
-      s->recorded[index] = !failed;
-      if (!failed && run->data_hash) snprintf(s->data, sizeof s->data, "%s", run->data_hash);
+      s->recorded[index] = !failed && run->version && strcmp(run->version, tarn_version()) == 0;
+      if (!failed && run->data_hash) snprintf(s->data[v], sizeof s->data[v], "%s", run->data_hash);
       if (run->state != TARN_RESULTS_FINISHED || !(run->seconds > 0)) continue;
       cost[v] += run->seconds;
       timed++;
@@ -175,6 +175,7 @@ static void forget(struct tarn__queue_memory *q, tarn__queue_sweep *s) {
   const tarn_sweep *sweep = s->outline;
   memset(s->states, 0, sweep->variant_count * sweep->seed_count * sizeof *s->states);
   memset(s->recorded, 0, sweep->variant_count * sweep->seed_count * sizeof *s->recorded);
+  memset(s->data, 0, sweep->variant_count * sizeof *s->data);
   for (size_t i = 0; i < q->places; i++)
     if (q->jobs[i].pid && &q->sweeps[q->jobs[i].sweep] == s)
       s->states[q->jobs[i].variant * sweep->seed_count + q->jobs[i].seed] = TARN__QUEUE_RUNNING;
@@ -324,14 +325,14 @@ static void give_reason(struct tarn__queue_memory *q, const tarn__queue_pick *pi
 tarn_status tarn__queue_next(struct tarn__queue_memory *q, tarn__queue_pick *pick, bool *found) {
   for (size_t i = 0; i < q->public.count; i++) {
     if (!q->sweeps[i].outline || !q->sweeps[i].states) {
-      q->lanes[i] = (tarn__queue_lane){.full = true};
+      q->lanes[i] = (tarn__queue_lane){.left_out = true};
       continue;
     }
     TARN_TRY(tarn__queue_await(q, i));
     TARN_TRY(tarn__queue_twins(q, i));
     TARN_TRY(apply_budget(q, i));
-    q->lanes[i].full =
-        q->views[i].problem || q->sweeps[i].unrecorded || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
+    q->lanes[i].left_out = q->views[i].problem != NULL;
+    q->lanes[i].full = q->sweeps[i].unrecorded || q->sweeps[i].unread_since > 0 || !has_place(q, &q->sweeps[i]);
   }
   q->public.next = (tarn_queue_choice){.sweep = q->public.count};
   *found = tarn__queue_choose(pick, q->lanes, q->public.count);

@@ -108,8 +108,9 @@ static tarn_status offer(void *user, const char *path, const char *variant, int6
     if (!s->wanted[i] || run->reuse || strcmp(text, s->wanted[i]) != 0) continue;
     status = same_data(&same, s, run->variant, data);
     if (status == TARN_STATUS_OK && !same)
-      tarn__log(TARN_LOG_WARNING, "%s: it was trained on other data than those of data.train: the run is not reused",
-                path);
+      tarn__log(TARN_LOG_WARNING, "%s: %s: the run is not reused", path,
+                *data ? "it was trained on other data than those of data.train"
+                      : "it does not tell (\"data_hash\" of " TARN__RUN_RESULT ") what data it was trained on");
     if (status != TARN_STATUS_OK || !same) break;
     status = tarn__sweep_look(s->sweep, &other);
     if (status != TARN_STATUS_OK || other.state != TARN_SWEEP_FINISHED) break;
@@ -202,9 +203,12 @@ tarn_status tarn__sweep_drop_partial(const tarn_sweep *sweep, const tarn_sweep_r
 }
 
 static tarn_status copy_run(const tarn_sweep_run *run, const char *partial) {
+  char origin[PATH_MAX];
   TARN_TRY(empty_folder(partial));
   TARN_TRY(copy_files(run->reuse, partial));
-  TARN_TRY(tarn__reused_write(partial, run->reuse));
+  // A copy of a copy is one of the first.
+  TARN_TRY(tarn__path_join(origin, partial, TARN__RUN_REUSED));
+  if (!tarn__file_exists(origin)) TARN_TRY(tarn__reused_write(partial, run->reuse));
   // A kill here leaves a folder that nothing reads; the next copy empties it.
   TARN_REQUIRE(rename(partial, run->path) == 0, IO, "%s: cannot put the reused run here: %s", run->path,
                strerror(errno));

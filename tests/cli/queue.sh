@@ -94,6 +94,8 @@ queue results/tuned --dry-run --json | jq -e '.sweeps[0] | .waiting == 6' >/dev/
 mkdir -p out/tuned/out && : >out/tuned/out/none.safetensors
 queue results/tuned --dry-run | grep -q '^next: tuned: slow seed 1, ' || fail "a body as a file"
 echo '{}' >out/clear/runs/regular/seed-2/result.json
+queue results/tuned --dry-run --json | jq -e '.sweeps[0].waiting == 3' >/dev/null || fail "a body without weights, such as a copied one"
+: >out/clear/runs/regular/seed-2/checkpoint_last.safetensors
 queue results/tuned --dry-run --json | jq -e '.sweeps[0].waiting == 2' >/dev/null ||
   fail "a body that is trained: $(queue results/tuned --dry-run --json)"
 rm -r results/tuned out/tuned out/clear/runs
@@ -188,9 +190,61 @@ for seed in 1 2 3; do
 done
 "$TARN" compare results/like --json | jq -e '[.configurations[].runs[].reused] | length == 6 and (map(select(startswith("clear/"))) | length) == 6' >/dev/null ||
   fail "compare does not say where runs are from"
+# A copy of a copy names the run that was trained.
+mkdir alike
+mv results/like alike/again
+mkdir out/again
+ln -s ../../vocab ../../train.tarn ../../valid.tarn out/again/
+cp -r alike/again alike/like
+rm -r alike/again/{all,slower,sweep.json} out/like/runs
+queue alike/again alike/like >out.txt 2>error.txt || fail "copies of copies: $(cat out.txt error.txt)"
+grep -q '"from": "clear/slow/seed-1"' alike/again/slower/seed-1/reused.json || fail "not the first: $(cat alike/again/slower/seed-1/reused.json)"
+# Runs of another version are trained again, and so are those whose weights others begin with.
+cp -r results/clear old
+find old -name result.json -exec sed -i 's/"version": "[^"]*"/"version": "0.0.1"/' {} +
+rm -r alike/again/{all,slower,sweep.json} out/again/runs
+mkdir old.d && mv old old.d/clear
+! queue alike/again old.d/clear --dry-run | grep -q 'copied from' || fail "copies of another version"
+mkdir -p alike/tuned && cp results/clear/base.yaml alike/tuned/
+printf 'base: base.yaml\nbaseline: a\nseeds: [1, 2]\nparallel: 1\nthreads: 1\nsequential: { max_seeds: 3 }\nset: { train.init_from: "../again/./runs/slower/seed-{seed}/checkpoint_last.safetensors" }\nvariants: { a: {}, b: { train.lr: 0.0001 } }\n' >alike/tuned/sweep.yaml
+mkdir out/tuned
+ln -s ../../vocab ../../train.tarn ../../valid.tarn out/tuned/
+queue alike/again alike/tuned results/clear --dry-run >out.txt || fail "bodies: $(cat out.txt)"
+grep -q '^next: again: all seed .* copied from' out.txt || fail "a baseline is no body: $(cat out.txt)"
+queue alike/again alike/tuned results/clear >out.txt 2>&1 || true
+[ "$(grep -c '^started .*again: all .*copied from' out.txt)" -eq 3 ] && [ "$(grep -c '^started .*again: slower .*copied from' out.txt)" -eq 0 ] &&
+  [ ! -e alike/again/slower/seed-1/reused.json ] || fail "bodies are copied: $(cat out.txt)"
+rm -r alike old.d out/again out/tuned
+# Two folders with the same runs train each once: while one has it at work the other waits. A failed one is no copy.
+for name in one two; do
+  description $name <<'END'
+base: base.yaml
+baseline: all
+seeds: [1, 2, 3]
+parallel: 2
+threads: 1
+sequential: { max_seeds: 3 }
+variants:
+  all: { train.lr: 0.0007 }
+  slower: { train.lr: 0.0001 }
+END
+  mkdir -p out/$name
+  ln -s ../../vocab ../../train.tarn ../../valid.tarn out/$name/
+done
+queue results/one results/two >out.txt 2>error.txt || fail "two at once: $(cat out.txt error.txt)"
+[ "$(grep -c '^started' out.txt)" -eq 12 ] && [ "$(grep -c '^started .*copied from results/' out.txt)" -eq 6 ] || fail "trained twice: $(cat out.txt)"
+for variant in all slower; do
+  for seed in 1 2 3; do cmp results/{one,two}/$variant/seed-$seed/result.json || fail "another run"; done
+done
+rm -r results/{one,two}/{all,slower,sweep.json} out/{one,two}/runs
+rm out/two/valid.tarn
+ln -s ../../train.tarn out/two/valid.tarn
+queue results/one results/two >out.txt 2>error.txt || fail "other validation data: $(cat out.txt error.txt)"
+! grep -q 'copied from' out.txt || fail "copied though validated otherwise: $(cat out.txt)"
+rm -r results/{one,two} out/{one,two}
 queue results/unlike results/clear >out.txt 2>error.txt || fail "other data: $(cat out.txt error.txt)"
 [ -z "$(find results/unlike -name reused.json)" ] && [ -d results/unlike/slower/seed-3 ] || fail "copied from other data: $(cat out.txt)"
-rm -r results/like results/unlike
+rm -r results/unlike
 
 # The verdict of comparisons and pages.
 "$TARN" compare results/clear --json | jq -e '.sequential.spending == "pocock" and (.configurations[1].sequential | .decision == "worse" and .p <= 0.05 and .looks >= 1)' >/dev/null ||

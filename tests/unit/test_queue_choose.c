@@ -174,6 +174,17 @@ static void common_runs_count_for_all(void **state) {
   assert_true(tarn__queue_choose(&pick, lanes, 2));
   is(&pick, 0, 1, 2);
   assert_int_equal(pick.comparisons, 2);
+  // Where it was begun it goes on.
+  second.seconds[SEEDS + 1] = 4;
+  first.seconds[SEEDS + 2] = 10;
+  assert_true(tarn__queue_choose(&pick, lanes, 2));
+  is(&pick, 1, 1, 1);
+  second.seconds[SEEDS + 1] = 10;
+  // A sweep of which no run is taken gains nothing by it.
+  tarn__queue_lane without[] = {first.lane, second.lane};
+  without[1].left_out = true;
+  assert_true(tarn__queue_choose(&pick, without, 2));
+  is(&pick, 0, 1, 0);
   // What the other has at work, or over, is worth nothing more to it.
   second.states[SEEDS + 1] = TARN__QUEUE_RUNNING;
   assert_true(tarn__queue_choose(&pick, lanes, 2));

@@ -12,15 +12,19 @@
 // interrupted training has behind it). It reduces the variance of the difference by a share G: of what seeds add to it
 // from n to n', n / n' is left, and all of what test items add. Every run of a look that is neither over nor at work is
 // worth G / C, and a run of the baseline the sum over all comparisons that need it. The one worth most is taken; of
-// equal ones the first by folder, seed and variant. Machines that share one folder take a share of the runs each, so
-// that no two choose the same; one ends when no open comparison needs a run of its share.
+// equal ones the one of which least is left, then the first by folder, seed and variant. Machines that share one folder
+// take a share of the runs each, so that no two choose the same; one ends when no open comparison needs a run of its
+// share.
 //
 // A run that begins with the weights of another training (train.init_from) waits until that is over; so one queue may
 // train bodies and fine-tune them.
 //
-// A run that several folders have, with the same description, seed, training data and test, is trained once: what one
-// has recorded is copied for the others, without those that begin with the weights of another training. Its worth is
-// the sum over all. Verdicts of different folders then are of common runs.
+// A run that several folders have, with the same description, seed, data and test, is trained once, but for runs that
+// begin with the weights of another training, or are such a beginning: what one folder has recorded, by this version of
+// the program, is copied for the others, and what one has at work the others wait for. A common run is worth the sum
+// over all. Verdicts of different folders may then share runs, and are not independent. Of a machine with a `share`
+// only its own runs are meant: a run that two folders have in different places can fall to two machines, which both
+// train it.
 //
 // Runs of a folder train in OUTPUT/NAME/runs, NAME being the folder's name, and relative paths of its description are
 // looked for in OUTPUT/NAME.

@@ -235,7 +235,7 @@ typedef struct tarn_sweep_options {
   const char *program;       // with the commands `train`, `test` and `sweep`; NULL: this program (default)
   const char *const *reuse;  // (reuse_count) folders of other sweeps: waiting runs that are finished there, with the
                              // same settings, seed, training data, test and version of the program, are copied,
-                             // not trained. Other files than data.train are compared by their paths
+                             // not trained. Files other than data.train are compared by their paths
   size_t reuse_count;
   bool retry_failed;  // retry failed runs: a training resumes from its last checkpoint (default no)
   void (*on_event)(void *user, const tarn_sweep_event *event);  // from tarn_sweep_run_all(); NULL: never
