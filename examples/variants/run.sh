@@ -4,7 +4,8 @@
 #          [--quick | --seconds N | --updates N] [--rows NAMES] [--dry-run]
 # TASK and its data:
 #   translation  PATH holds train, val (or valid) and test (or test_2016_flickr), each .de and .en: Multi30k, Tatoeba
-#   masked       PATH holds SST-2/train.tsv and dev.tsv, on which bodies are fine-tuned; --text is a plain text to pre-train them on
+#   masked       PATH holds SST-2/train.tsv and dev.tsv, on which bodies are fine-tuned; --text is a plain text to pre-train them on.
+#                CoLA and RTE, where they are there, are prepared for the questions in results/ too
 #   language     PATH is a text file, or one packed by xz: a language model of bytes
 # Each row is trained with three seeds for five minutes of one core, with --quick for 20 seconds, which makes a first table in
 # about an hour on two cores, or for as many --seconds or --updates as are given; bodies are fine-tuned for four updates a
@@ -79,7 +80,14 @@ prepare_translation() {
   cp "$tests.de" $store/test.source
   cp "$tests.en" $store/test.reference
 }
-table() { "$tarn" prepare --vocab $store/vocab.model --max-tokens 127 --text sentence --labels label --table "$2" --output "$store/sst2-$1" "${@:3}"; }
+# tasks NAME FOLDER N HEADER COLUMNS: shards NAME-train, NAME-valid (every Nth row of the training set) and NAME-dev.
+tasks() {
+  local shard="$store/$1" options=(--vocab $store/vocab.model --max-tokens 127 "${@:5}")
+  "$tarn" split --every "$3" --header "$4" --rest $store/train.tsv --output $store/valid.tsv "$data/$2/train.tsv"
+  "$tarn" prepare "${options[@]}" --table $store/train.tsv --output "$shard-train"
+  "$tarn" prepare "${options[@]}" --table $store/valid.tsv --output "$shard-valid" --labels-from "$shard-train"
+  "$tarn" prepare "${options[@]}" --table "$data/$2/dev.tsv" --output "$shard-dev" --labels-from "$shard-train"
+}
 prepare_masked() {
   [ -f "$data/SST-2/train.tsv" ] && [ -f "$data/SST-2/dev.tsv" ] || fail "$data has no SST-2/train.tsv and SST-2/dev.tsv"
   "$tarn" split --every 200 --rest $store/train.part --output $store/valid.part "$text"
@@ -87,10 +95,9 @@ prepare_masked() {
   for part in train valid; do
     "$tarn" prepare --vocab $store/vocab.model --text $store/$part.part --min-tokens 5 --max-tokens 127 --output $store/$part
   done
-  "$tarn" split --every 40 --header 1 --rest $store/train.tsv --output $store/valid.tsv "$data/SST-2/train.tsv"
-  table train $store/train.tsv
-  table valid $store/valid.tsv --labels-from $store/sst2-train
-  table dev "$data/SST-2/dev.tsv" --labels-from $store/sst2-train
+  tasks sst2 SST-2 40 1 --text sentence --labels label
+  [ ! -f "$data/CoLA/dev.tsv" ] || tasks cola CoLA 10 0 --text 4 --labels 2
+  [ ! -f "$data/RTE/dev.tsv" ] || tasks rte RTE 10 1 --text sentence1 --pair sentence2 --labels label
   rm $store/*.part $store/*.tsv
 }
 prepare_language() {
