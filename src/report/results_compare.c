@@ -115,6 +115,29 @@ static tarn_status note_rising(struct tarn__results_table_memory *t) {
   return TARN_STATUS_OK;
 }
 
+// Whether they are one training: of two the times differ, however alike they are.
+static bool is_copy(const tarn_results_run *a, const tarn_results_run *b) {
+  if (a->state != TARN_RESULTS_FINISHED || b->state != TARN_RESULTS_FINISHED) return false;
+  if (!a->config_hash || !b->config_hash || strcmp(a->config_hash, b->config_hash) != 0) return false;
+  return (a->reused || b->reused) && a->seconds == b->seconds && a->step == b->step;
+}
+
+// Runs that a queue copied, compared with those that it copied them from.
+static tarn_status note_copies(struct tarn__results_table_memory *t) {
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t count = 0;
+  for (size_t i = 0; i < r->run_count; i++) {
+    size_t k = 0;
+    while (k < i && !is_copy(&r->runs[k], &r->runs[i])) k++;
+    if (k < i) TARN_TRY(add_name(t, &names, &count, r->runs[i].path));
+  }
+  TARN_TRY(end_names(t, &names, count));
+  if (count == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t, "%zu run%s of trainings that stand here twice, so verdicts take one for two: %s", count,
+                          count > 1 ? "s are copies" : " is a copy", names);
+}
+
 // The line of exponents at the end of a run, which has none of sentences whose perturbations vanish.
 static tarn_status note_exponents(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
@@ -227,6 +250,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_held(t));
   TARN_TRY(note_unlearnt(t));
   TARN_TRY(note_sources(t));
+  TARN_TRY(note_copies(t));
   TARN_TRY(note_exponents(t));
   return note_rising(t);
 }

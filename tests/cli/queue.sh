@@ -190,6 +190,8 @@ for seed in 1 2 3; do
 done
 "$TARN" compare results/like --json | jq -e '[.configurations[].runs[].reused] | length == 6 and (map(select(startswith("clear/"))) | length) == 6' >/dev/null ||
   fail "compare does not say where runs are from"
+"$TARN" compare results/clear results/like >out.txt && grep -q '6 runs are copies of trainings that stand here twice, so verdicts take one for two: .*results/like/all/seed-1' out.txt ||
+  fail "compare does not say that runs are copies: $(cat out.txt)"
 # A copy of a copy names the run that was trained.
 mkdir alike
 mv results/like alike/again

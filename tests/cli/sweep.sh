@@ -197,7 +197,8 @@ cp corpus/valid.en "$odd.en"
 "$TARN" test "$odd/plain/seed-7" --source corpus/valid.de --reference "$odd.en" --beam 1 --quiet || fail "bytes: test"
 grep -q $'"reference": "b\xef\xbf\xbdd.en"' "$odd/plain/seed-7/test.json" || fail "bytes: test.json"
 "$TARN" sweep shared.yaml --output again --reuse "$odd" >out.txt 2>error.txt || fail "bytes: reuse: $(cat error.txt)"
-grep -q $'"from": "b\xef\xbf\xbdd/' again/plain/seed-2/reused.json || fail "bytes: $(cat again/plain/seed-2/reused.json)"
+grep -q $'"from": "b\xef\xbf\xbdd/' again/other/seed-2/reused.json || fail "bytes: $(ls again/other/seed-2)"
+grep -q '"from": "out/regular/seed-2"' again/plain/seed-2/reused.json || fail "a copy of a copy names the copy: $(cat again/plain/seed-2/reused.json)"
 
 # A failed run is reported, not retried by default, and does not block the others.
 cat >fails.yaml <<'END'
