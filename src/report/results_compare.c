@@ -138,6 +138,43 @@ static tarn_status note_copies(struct tarn__results_table_memory *t) {
                           count > 1 ? "s are copies" : " is a copy", names);
 }
 
+// Seconds of an update; 0: not known, or not the table's.
+static double update_seconds(const struct tarn__results_table_memory *t, size_t index) {
+  const tarn_results_run *run = &t->results->runs[index];
+  const bool here = run->state == TARN_RESULTS_FINISHED && !t->measures[index].elsewhere;
+  return here && run->step > 0 && run->seconds > 0 ? run->seconds / (double)run->step : 0;
+}
+
+// Processor time also grows where other work shares the caches and the cores' units, so that runs of one configuration
+// differ by more than their seeds.
+static tarn_status note_busy(struct tarn__results_table_memory *t) {
+  static const double MOST = 1.5;
+  const tarn_results *r = t->results;
+  const char *names = "";
+  size_t count = 0;
+  double most = 0;
+  for (size_t g = 0; g < r->group_count; g++) {
+    const tarn_results_group *group = &r->groups[g];
+    double least = INFINITY;
+    for (size_t i = 0; i < group->run_count; i++) {
+      const double own = update_seconds(t, group->runs[i]);
+      if (own > 0) least = fmin(least, own);
+    }
+    for (size_t i = 0; i < group->run_count; i++) {
+      const double ratio = update_seconds(t, group->runs[i]) / least;
+      if (ratio <= MOST) continue;
+      most = fmax(most, ratio);
+      TARN_TRY(add_name(t, &names, &count, r->runs[group->runs[i]].path));
+    }
+  }
+  TARN_TRY(end_names(t, &names, count));
+  if (count == 0) return TARN_STATUS_OK;
+  return tarn__table_note(t,
+                          "updates of %zu run%s took up to %.2g times as long as in the fastest run of the same "
+                          "configuration, as on a busy machine, so times and areas over time are not to be trusted: %s",
+                          count, count > 1 ? "s" : "", most, names);
+}
+
 // The line of exponents at the end of a run, which has none of sentences whose perturbations vanish.
 static tarn_status note_exponents(struct tarn__results_table_memory *t) {
   const tarn_results *r = t->results;
@@ -251,6 +288,7 @@ static tarn_status measure_runs(struct tarn__results_table_memory *t) {
   TARN_TRY(note_unlearnt(t));
   TARN_TRY(note_sources(t));
   TARN_TRY(note_copies(t));
+  TARN_TRY(note_busy(t));
   TARN_TRY(note_exponents(t));
   return note_rising(t);
 }

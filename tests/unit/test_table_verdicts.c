@@ -534,6 +534,22 @@ static void times_are_of_one_processor(void **state) {
   close_table(&table, &results);
 }
 
+// Times of a run that shared its processor with other work stand out among those of the same configuration.
+static void slow_updates_are_told(void **state) {
+  tarn_results *results;
+  tarn_results_table *table;
+  (void)state;
+  two_processors("busy");
+  if (open_table(&table, &results, "busy") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_false(has_note(table, "on a busy machine"));
+  close_table(&table, &results);
+  timed_run("busy", "b", 3, "fast", 100, 20);
+  if (open_table(&table, &results, "busy") != TARN_STATUS_OK) fail_msg("%s", tarn_error_message());
+  assert_true(has_note(table, "updates of 1 run took up to 1.6 times as long as in the fastest run"));
+  assert_true(has_note(table, "not to be trusted: busy/b/seed-3"));
+  close_table(&table, &results);
+}
+
 // Without three runs of both sides on the processor there is no verdict, and no row leads one that has none there.
 static void few_runs_there_get_no_verdict(void **state) {
   tarn_results *results;
@@ -631,6 +647,7 @@ int main(void) {
       cmocka_unit_test(answers_are_checked),
       cmocka_unit_test(exponents_have_no_better),
       cmocka_unit_test(times_are_of_one_processor),
+      cmocka_unit_test(slow_updates_are_told),
       cmocka_unit_test(few_runs_there_get_no_verdict),
       cmocka_unit_test(energies_elsewhere_do_not_count),
       cmocka_unit_test(most_configurations_choose),
