@@ -163,8 +163,8 @@ queue results/* --json >out.txt || fail "json"
 [ "$(jq -r 'select(.kind == "state") | .sweeps[].comparisons[].decision' out.txt | tr '\n' ' ')" = "worse full " ] || fail "$(cat out.txt)"
 
 # A run that another folder has recorded is copied, unless its data are others.
-for name in like unlike; do
-  description $name <<'END'
+two_variants() {  # NAME LR: "all" with this learning rate, and "slower"
+  description "$1" <<END
 base: base.yaml
 baseline: all
 seeds: [1, 2, 3]
@@ -172,12 +172,14 @@ parallel: 2
 threads: 1
 sequential: { max_seeds: 3, spending: pocock }
 variants:
-  all: {}
+  all: { train.lr: $2 }
   slower: { train.lr: 0.0001 }
 END
-  mkdir -p out/$name
-  ln -s ../../vocab ../../train.tarn ../../valid.tarn out/$name/
-done
+  mkdir -p "out/$1"
+  ln -s ../../vocab ../../train.tarn ../../valid.tarn "out/$1/"
+}
+two_variants like 0.005
+two_variants unlike 0.005
 rm out/unlike/train.tarn
 ln -s ../../valid.tarn out/unlike/train.tarn
 queue results/like results/clear --dry-run | grep -q '^next: like: .* copied from results/clear, for the first look at slower (3 seeds): 6 runs, ' ||
@@ -218,21 +220,8 @@ queue alike/again alike/tuned results/clear >out.txt 2>&1 || true
   [ ! -e alike/again/slower/seed-1/reused.json ] || fail "bodies are copied: $(cat out.txt)"
 rm -r alike old.d out/again out/tuned
 # Two folders with the same runs train each once: while one has it at work the other waits. A failed one is no copy.
-for name in one two; do
-  description $name <<'END'
-base: base.yaml
-baseline: all
-seeds: [1, 2, 3]
-parallel: 2
-threads: 1
-sequential: { max_seeds: 3 }
-variants:
-  all: { train.lr: 0.0007 }
-  slower: { train.lr: 0.0001 }
-END
-  mkdir -p out/$name
-  ln -s ../../vocab ../../train.tarn ../../valid.tarn out/$name/
-done
+two_variants one 0.0007
+two_variants two 0.0007
 queue results/one results/two >out.txt 2>error.txt || fail "two at once: $(cat out.txt error.txt)"
 [ "$(grep -c '^started' out.txt)" -eq 12 ] && [ "$(grep -c '^started .*copied from results/' out.txt)" -eq 6 ] || fail "trained twice: $(cat out.txt)"
 for variant in all slower; do
